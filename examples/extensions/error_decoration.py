@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from goat_mcp.calls.extensions import CallNext
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.extensions import CallNext
 
 HINT = "In this project sources are in src/ and their tests in spec/."
 

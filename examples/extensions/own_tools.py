@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.calls.extensions.added_tools import ExtensionTools
-from goat_mcp.calls.extensions.steps import StepView
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.extensions import ExtensionTools, StepView
 
 CHANGES_FILES = ("Write", "Edit", "NotebookEdit", "Bash")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from goat_mcp.agents.tool_uses import ToolUse
-from goat_mcp.core.json_members import count, items, mapping
+from goat_mcp.core.json_values import count, items, mapping
 
 MAX_TEXT_CHARS = 1_000_000
 _MAX_LINE_BYTES = 32 * 1024 * 1024

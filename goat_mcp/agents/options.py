@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from goat_mcp.agents.command_words import CommandWords
-from goat_mcp.core.base_url import BaseUrl
-from goat_mcp.core.settings_part import Secret, SettingsPart, left_out
+from goat_mcp.core.settings_part import BaseUrl, Secret, SettingsPart, default_part
 
 MAX_DEPTH = 2
 """An agent may start agents, and those may not (contract: tools.md, Agent)."""
@@ -41,8 +40,8 @@ class ModelOptions(SettingsPart):
     base_url: BaseUrl = ""
     key: Secret = SecretStr("")
     model: str = ""
-    models: ModelNames = left_out()
-    reasoning_effort: EffortNames = left_out()
+    models: ModelNames = default_part()
+    reasoning_effort: EffortNames = default_part()
     timeout_s: float = Field(default=300.0, gt=0, le=3600)
 
 

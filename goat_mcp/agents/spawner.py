@@ -25,8 +25,7 @@ from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.commands.tasks import Task, TaskManager, new_task_id
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.redacted_error import redacted_error
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.redaction import Redactor, redacted_error
 from goat_mcp.core.rights import Rights
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import Sessions

@@ -1,11 +1,8 @@
-"""Whether a call may run: validated, decided by rules, mode and people, left alone by hooks, and put on record.
-
-What runs afterwards is the pipeline's business.
-"""
+"""Whether a call may run: it is validated, decided by rules, mode and people, shown to hooks, and recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +10,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.audit import AuditLog, Decided
 from goat_mcp.calls.hooks import HookOutcome, Hooks
-from goat_mcp.calls.hooks.seen_arguments import seen_arguments
-from goat_mcp.calls.meta_call import check_only_reads, target_of
+from goat_mcp.calls.meta_call import check_only_reads, resolve_call
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
@@ -36,7 +32,7 @@ _SHOWN_COMMAND_CHARS = 200
 
 @dataclass(frozen=True)
 class Admitted:
-    """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
+    """A call that passed validation, permission and hooks: what was checked is what will run (R-PERM-2)."""
 
     input: Any
     arguments: Mapping[str, Any]
@@ -46,7 +42,7 @@ class Admitted:
 
 
 class _Judged:
-    """A call while it is judged, for the record: its input as hooks left it, and what they said."""
+    """A call during admission, for the record: its input as hooks left it, and their answers."""
 
     __slots__ = ("arguments", "context", "decided_by", "outcomes", "reason", "through", "wants_person")
 
@@ -72,7 +68,7 @@ class Admission:
     async def admit(
         self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, *, through: ToolSpec | None = None
     ) -> Admitted:
-        """Judge the call and put the decision on record. `through` is the meta-tool it came by (DEF-3)."""
+        """Decide about the call and record the decision. `through` is the meta-tool it came through (DEF-3)."""
         judged = _Judged(arguments, through)
         try:
             admitted = await self._judge(tool, judged, ctx)
@@ -97,33 +93,35 @@ class Admission:
         )
 
     async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> Admitted:
-        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
+        """Validate, decide, run hooks. An input that a hook rewrote goes through all of it again (R-PERM-3)."""
         spec = tool.spec
         seen_before: Mapping[str, Any] | None = None
         for _ in range(_MAX_READMISSIONS):
             input, access, call = self._checked(tool, judged, ctx)
             asked: list[Form] = []
             decision = await self._settled(tool, call, judged, _watched(ctx, asked) if self.hooks else ctx)
-            # What hooks wrote may mean, in canonical form, the very call they have seen.
+            # The rewritten input may be, in canonical form, the call that the hooks have seen.
             if call.arguments == seen_before or await self._hooks_leave(spec, judged, call, ctx):
                 if judged.wants_person is not None and not asked:
                     wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
                     decision = await self._settled(tool, call, judged, ctx, wish)
-                seen = seen_arguments(call.arguments, call.asked)
+                seen = hook_arguments(call.arguments, call.asked)
                 return Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
-            if access.seen is not None:
+            if access.judged_arguments is not None:
                 raise _rewritten(spec, judged.arguments)
             seen_before = call.arguments
-        raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
+        raise ToolError(
+            ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Tell the user: the hooks need a fix."
+        )
 
     async def _settled(
         self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
     ) -> Decision:
-        """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
+        """The decision of rules and mode (or the `wish` of a hook); if it asks, the person's. Raises `ToolError`."""
         if wish is not None:
             decision = wish
         elif self.permission.looks_at_files(call, ctx):
-            # At all below a directory, where a command reads that: others have their turns meanwhile.
+            # It may look at all files below a directory: in a thread, so other calls go on.
             decision = await anyio.to_thread.run_sync(self._decided, call, judged.through, ctx)
         else:
             decision = self._decided(call, judged.through, ctx)
@@ -139,7 +137,7 @@ class Admission:
         return decision
 
     def _decided(self, call: Call, through: ToolSpec | None, ctx: ToolContext) -> Decision:
-        """What rules and mode say. Rules about the meta-tool it came by may only make it stricter."""
+        """What rules and mode say. Rules about the meta-tool it came through may only make it stricter."""
         decision = self.permission.decide(call, ctx)
         if through is None:
             return decision
@@ -149,11 +147,11 @@ class Admission:
 
     def _checked(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> tuple[Any, Access, Call]:
         """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
-        # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
+        # A copy: what is checked is what will run, even if somebody else changes the arguments (R-PERM-2).
         arguments = copied_json(judged.arguments)
         input = tool.validate(arguments)
         access = tool.access(input)
-        judged.arguments = access.seen or canonical_arguments(input, arguments)
+        judged.arguments = access.judged_arguments or canonical_arguments(input, arguments)
         spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
         roots = self.permission.root_texts()
         if ctx.rights.writes_below:
@@ -164,16 +162,16 @@ class Admission:
         return input, access, call
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
-        """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
-        target = target_of(self.catalog.of(ctx.rights), name, arguments)
+        """What would be decided about a call. Nothing runs and nobody is asked. Raises `ToolError`."""
+        target = resolve_call(self.catalog.of(ctx.rights), name, arguments)
         call = self._checked(target.tool, _Judged(target.arguments), ctx)[2]
         return call, self._decided(call, target.through, ctx)
 
     async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
-        """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
+        """Whether the hooks let the call pass unchanged. If not, `judged` has their changes."""
         if not self.hooks:
             return True
-        seen = seen_arguments(call.arguments, call.asked)
+        seen = hook_arguments(call.arguments, call.asked)
         verdict = await self.hooks.pre_tool_use(spec, copied_json(seen), ctx)
         judged.outcomes += verdict.outcomes
         if verdict.problem is not None:
@@ -182,7 +180,7 @@ class Admission:
             raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt)
         if judged.wants_person is None:
             judged.wants_person = verdict.ask
-        if verdict.context and verdict.context not in judged.context:  # it says so again of what it rewrote
+        if verdict.context and verdict.context not in judged.context:  # the same hook ran for its own rewrite
             judged.context.append(verdict.context)
         if verdict.arguments is None or verdict.arguments in (seen, call.arguments):
             return True
@@ -190,7 +188,7 @@ class Admission:
         return False
 
     def _check_unchanged(self, tool: AnyTool, decision: Decision, ctx: ToolContext) -> None:
-        """While a person was asked, the tool may have become another one: their word was not about that (R-PERM-4)."""
+        """The tool may have changed while a person was asked: their answer was about the old one (R-PERM-4)."""
         if decision.decided_by != "user":
             return
         now = self.catalog.of(ctx.rights).resolve(tool.spec.name)
@@ -205,7 +203,7 @@ class Admission:
 
 
 def _rewritten(spec: ToolSpec, arguments: Mapping[str, Any]) -> ToolError:
-    """What hooks see of such a tool is made from its arguments, and there is no way back."""
+    """Hooks see arguments that were derived from the real ones, and there is no way back."""
     command = cut_middle(str(arguments.get("command", "")), _SHOWN_COMMAND_CHARS)
     return ToolError(
         ErrorCode.HOOK_DENIED,
@@ -215,10 +213,20 @@ def _rewritten(spec: ToolSpec, arguments: Mapping[str, Any]) -> ToolError:
 
 
 def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
-    """The context, with what the person is asked through it noted in `asked`."""
+    """The context, with each form that it asks added to `asked`."""
 
     async def ask(form: Form) -> Answer:
         asked.append(form)
         return await ctx.ask(form)
 
     return replace(ctx, ask=ask)
+
+
+_PATHS = ("file_path", "notebook_path")
+
+
+def hook_arguments(arguments: Mapping[str, Any], asked: Sequence[str]) -> Mapping[str, Any]:
+    """`asked` are the paths the call names, as the tool understands them."""
+    if len(asked) != 1:
+        return arguments
+    return {name: asked[0] if name in _PATHS else value for name, value in arguments.items()}

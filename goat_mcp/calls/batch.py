@@ -1,6 +1,6 @@
-"""A batch of calls that one model turn asked for: whose turn it is, and what stops the rest.
+"""A batch of calls from one model turn: the order of admission, and what stops the rest.
 
-Running the calls is the pipeline's business. Source: Goat, "Tool Execution Flow", steps 1 and 3.
+The pipeline runs the calls. Source: Goat, "Tool Execution Flow", steps 1 and 3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BatchOutcome(NamedTuple):
 
 
 class Turn:
-    """One call's place in a batch. `stop` ends the call where it waits; None for a call that stands alone."""
+    """One call of a batch. `stop` ends a call that waits; None for a single call."""
 
     __slots__ = ("_on_admitted", "batch", "is_running", "stop")
 
@@ -44,7 +44,7 @@ class Turn:
         self._on_admitted = on_admitted
 
     def admitted(self) -> None:
-        """The call may run: the next one may be looked at. Said again, it changes nothing."""
+        """The call may run, so the next one may be admitted. Repeating it changes nothing."""
         on_admitted, self._on_admitted = self._on_admitted, None
         if on_admitted is not None:
             on_admitted()
@@ -57,9 +57,9 @@ class Turn:
 
 
 class Batch:
-    """Calls are admitted one after the other, in request order, and run side by side.
+    """Calls are admitted one after the other, in request order, and run in parallel.
 
-    So a person is asked one thing at a time, and nothing that follows a refused call has begun when it is refused.
+    So a person is asked one thing at a time, and if a call is refused, none after it has started.
     """
 
     __slots__ = ("_reason", "stopped_by", "turns")
@@ -70,21 +70,21 @@ class Batch:
         self._reason = ""
 
     def interrupt(self, denied: Turn, denial: ToolError) -> None:
-        """Begin nothing new, because of this denial. What runs already is let finish: its effect exists."""
+        """Start nothing new, because of this denial. Calls that run may finish: their effects exist."""
         self._stop(INTERRUPTED, denial.message)
         for turn in self.turns:
             if turn is not denied and not turn.is_running and turn.stop is not None:
                 turn.stop()
 
     def cancel(self) -> None:
-        """End everything, what runs too."""
+        """End everything, running calls too."""
         self._stop(CANCELLED, "")
         for turn in self.turns:
             if turn.stop is not None:
                 turn.stop()
 
     def not_run(self) -> ToolError:
-        """What the answer to a call says that was never begun."""
+        """The answer to a call that was never started."""
         if self.stopped_by == INTERRUPTED:
             return ToolError(
                 ErrorCode.CANCELLED,
@@ -94,7 +94,7 @@ class Batch:
         return ToolError(ErrorCode.CANCELLED, "operation cancelled", "Nothing of this call was done.")
 
     def ended(self, turn: Turn) -> ToolError:
-        """What the answer to a call says that `stop` ended."""
+        """The answer to a call that `stop` ended."""
         if not turn.is_running:
             return self.not_run()
         return ToolError(

@@ -1,4 +1,4 @@
-"""How many calls run at a time: of one principal, and of all (R-LIMIT-1). What they may touch is the scheduler's."""
+"""How many calls run at a time: of one principal, and of all (R-LIMIT-1). Conflicts between them: `scheduler`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 PER_PRINCIPAL = 16
 IN_ALL = 64
 QUEUE_S = 10.0
-"""How long a call waits for its turn before it is told that there is none."""
+"""How long a call waits for a permit before it is refused."""
 MAX_WAITING = 128
-"""Calls of one principal that wait; a flood is answered at once."""
-
+"""Calls of one principal that wait; a flood is refused at once."""
 MAX_AWAY = 256
-"""Calls of one principal that upstreams work on while others have their places. Later ones keep theirs."""
+"""Calls of one principal that upstreams work on while others use their permits. Later ones keep theirs."""
 
 _Owner = tuple[int, str]
-"""Depth and principal. Each depth of agents has slots of its own: a call waits for deeper ones only, never a deeper
-one for it, so that they cannot wait for each other."""
+"""Depth and principal. Each depth of agents has permits of its own: a call waits only for deeper ones, and a deeper one
+never for it, so that they cannot wait for each other."""
 
 
 class ConcurrencyLimiter:
-    """Places for running calls, given out in the order of arrival, but never more of them to one principal.
+    """Permits for running calls, in the order of arrival, but never more than `per_principal` for one principal.
 
-    A call that waits for a person, for its client, for an upstream or for calls it conflicts with gives its place away
-    meanwhile: none of those costs what places are short of, and an upstream that hangs must not keep calls of others
-    from running (ISO-1). After that it goes on at once, even if that makes one more than there should be.
+    A call that waits for a person, its client, an upstream or a conflicting call releases its permit meanwhile: waiting
+    costs nothing, and an upstream that hangs must not keep calls of others from running (ISO-1). Afterwards the call
+    goes on at once, even if that makes one more than the limit.
     """
 
     def __init__(self, per_principal: int = PER_PRINCIPAL, in_all: int = IN_ALL, *, queue_s: float = QUEUE_S) -> None:
@@ -50,11 +49,11 @@ class ConcurrencyLimiter:
         self._left = anyio.Event()
 
     def of(self, ctx: ToolContext) -> Permit:
-        """Hold a place while the call runs; go on with the context of it. Entering raises `ToolError(BUSY)`."""
+        """The permit of one call, with a context to run it with. Entering waits, and may raise `ToolError(BUSY)`."""
         return Permit(self, (ctx.rights.depth, ctx.principal), ctx)
 
     async def take(self, owner: _Owner, wait_left_s: Callable[[], float]) -> None:
-        # Nobody who waits could have this place: they get theirs as soon as there is one.
+        # Nobody who waits could use this permit: each gets one as soon as there is one.
         if self._has_room(owner):
             self.enter(owner)
         else:
@@ -72,7 +71,7 @@ class ConcurrencyLimiter:
             self._left.set()
         for turn in list(self._waiting):
             if self._has_room(turn[0]):
-                # The place is theirs before they wake: nobody comes in between.
+                # The permit is theirs before they wake: nobody comes in between.
                 self._waiting.remove(turn)
                 self.enter(turn[0])
                 turn[1].set()
@@ -87,15 +86,15 @@ class ConcurrencyLimiter:
         running, in_depth = self._running.get(owner, 0), self._in_depth.get(owner[0], 0)
         return running < self._per_principal and in_depth < self._in_all
 
-    def goes_away(self, owner: _Owner) -> bool:
-        """Whether one more call may leave its place to others while an upstream has it, until `comes_back`."""
+    def may_go_away(self, owner: _Owner) -> bool:
+        """Whether one more call may release its permit while an upstream works on it. Ends with `back_from_away`."""
         away = self._away.get(owner, 0)
         if away >= MAX_AWAY:
             return False
         self._away[owner] = away + 1
         return True
 
-    def comes_back(self, owner: _Owner) -> None:
+    def back_from_away(self, owner: _Owner) -> None:
         self._away[owner] -= 1
         if not self._away[owner]:
             del self._away[owner]
@@ -135,112 +134,112 @@ class ConcurrencyLimiter:
 
 
 class Permit:
-    """One running call's place, from entering to leaving, which it gives away while it waits for others."""
+    """One running call, from entering to leaving. While it waits for others, its permit is released."""
 
     # Contexts are written out here: as generators they cost three times as much, and every call has them.
-    __slots__ = ("_ask", "_owner", "_slots", "_waits", "ctx")
+    __slots__ = ("_ask", "_limiter", "_owner", "_waits", "ctx")
 
-    def __init__(self, slots: ConcurrencyLimiter, owner: _Owner, ctx: ToolContext) -> None:
-        self._slots = slots
+    def __init__(self, limiter: ConcurrencyLimiter, owner: _Owner, ctx: ToolContext) -> None:
+        self._limiter = limiter
         self._owner = owner
         self._ask = ctx.ask
         self._waits = 0
         # All but asking is the client's own.
-        client = cast("ClientSide", _AskedMeanwhile(ctx.client, self.given_away)) if ctx.client is not None else None
-        self.ctx = ctx.changed(ask=self._ask_meanwhile, client=client, while_elsewhere=self.elsewhere)
+        client = cast("ClientSide", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
+        self.ctx = ctx.changed(ask=self._ask_released, client=client, while_elsewhere=self.released_to_upstream)
 
     async def __aenter__(self) -> Permit:
-        await self._slots.take(self._owner, self.ctx.wait_left_s)
+        await self._limiter.take(self._owner, self.ctx.wait_left_s)
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        self._slots.leave(self._owner)
+        self._limiter.leave(self._owner)
 
-    def given_away(self) -> AbstractContextManager[None]:
-        """Until the block ends the place is free for others."""
-        return _GivenAway(self)
+    def released(self) -> AbstractContextManager[None]:
+        """Until the block ends, another call may run in place of this one."""
+        return _Released(self)
 
-    def elsewhere(self) -> AbstractContextManager[None]:
-        """As `given_away`, while an upstream has the call, which it has a bound for; these have one of their own."""
-        return _Elsewhere(self)
+    def released_to_upstream(self) -> AbstractContextManager[None]:
+        """As `released`, while an upstream works on the call; of these a principal has `MAX_AWAY` at most."""
+        return _ReleasedToUpstream(self)
 
-    def goes(self) -> None:
+    def release(self) -> None:
         self._waits += 1
         if self._waits == 1:
-            self._slots.leave(self._owner)
+            self._limiter.leave(self._owner)
 
-    def is_back(self) -> None:
+    def resume(self) -> None:
         self._waits -= 1
         if not self._waits:
-            self._slots.enter(self._owner)
+            self._limiter.enter(self._owner)
 
-    def goes_elsewhere(self) -> bool:
-        """Whether it may."""
-        if not self._slots.goes_away(self._owner):
+    def release_to_upstream(self) -> bool:
+        """Whether it could be released."""
+        if not self._limiter.may_go_away(self._owner):
             return False
-        self.goes()
+        self.release()
         return True
 
-    def is_back_from_elsewhere(self) -> None:
-        self.is_back()
-        self._slots.comes_back(self._owner)
+    def resume_from_upstream(self) -> None:
+        self.resume()
+        self._limiter.back_from_away(self._owner)
 
-    async def _ask_meanwhile(self, form: Form) -> Answer:
-        with self.given_away():
+    async def _ask_released(self, form: Form) -> Answer:
+        with self.released():
             return await self._ask(form)
 
 
-class _GivenAway:
-    __slots__ = ("_place",)
+class _Released:
+    __slots__ = ("_permit",)
 
-    def __init__(self, place: Permit) -> None:
-        self._place = place
+    def __init__(self, permit: Permit) -> None:
+        self._permit = permit
 
     def __enter__(self) -> None:
-        self._place.goes()
+        self._permit.release()
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        self._place.is_back()
+        self._permit.resume()
 
 
-class _Elsewhere:
-    __slots__ = ("_is_there", "_place")
+class _ReleasedToUpstream:
+    __slots__ = ("_is_released", "_permit")
 
-    def __init__(self, place: Permit) -> None:
-        self._place = place
-        self._is_there = False
+    def __init__(self, permit: Permit) -> None:
+        self._permit = permit
+        self._is_released = False
 
     def __enter__(self) -> None:
-        self._is_there = self._place.goes_elsewhere()
+        self._is_released = self._permit.release_to_upstream()
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        if self._is_there:
-            self._place.is_back_from_elsewhere()
+        if self._is_released:
+            self._permit.resume_from_upstream()
 
 
-class _AskedMeanwhile:
-    """A `ClientSide` whose questions leave the place of the call to others: a client that has gone answers none."""
+class _ReleasingClient:
+    """A `ClientSide` that releases the permit while the client is asked: one that has gone never answers."""
 
-    def __init__(self, client: ClientSide, given_away: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, client: ClientSide, released: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
-        self._given_away = given_away
+        self._released = released
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
-        with self._given_away():
+        with self._released():
             return await self._client.ask(requests)
 
     async def roots(self) -> Sequence[Path]:
         if (known := self._client.known_roots) is not None:
-            # Nobody is asked: a place given away for no time at all would let one more in.
+            # Nobody is asked: a permit released for no time at all would let one more call in.
             return known
-        with self._given_away():
+        with self._released():
             return await self._client.roots()

@@ -1,6 +1,6 @@
-"""A call of `call_tool` is a call of the tool it names: found out before anything else is done with it (DEF-3).
+"""A call of `call_tool` is a call of the tool it names. This is resolved before all other stages (DEF-3).
 
-So rules, hooks, the record and whatever comes after see the target, under its own name and with its own arguments.
+So rules, hooks, the record and all that follows see the target, with its own name and arguments.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.catalog.builtin_contracts import LazyTool
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES
+from goat_mcp.core.names import CALL_TOOL, CALL_TOOL_READONLY
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import HasDefinition
 
-_, _, _ANY, _READ_ONLY = META_NAMES
 
-
-class Target(NamedTuple):
+class ResolvedCall(NamedTuple):
     """What a call is about. `through` is the meta-tool it came by, None for one that names its tool itself."""
 
     tool: AnyTool
@@ -29,23 +28,23 @@ class Target(NamedTuple):
     through: ToolSpec | None = None
 
 
-def target_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> Target:
+def resolve_call(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> ResolvedCall:
     """Raises `ToolError` as `Catalog.resolve` does, and INPUT for arguments that name no tool to call."""
     tool = catalog.resolve(name)
     if not _calls_through(tool.spec):
-        return Target(tool, arguments)
+        return ResolvedCall(_loaded(tool), arguments)
     wanted = tool.validate(arguments)
     target = catalog.resolve(wanted.name)
     if _calls_through(target.spec):
         raise ToolError(
             ErrorCode.INPUT, f"{tool.spec.name} does not call {target.spec.name}", "Name the tool you want."
         )
-    return Target(target, wanted.arguments, tool.spec)
+    return ResolvedCall(_loaded(target), wanted.arguments, tool.spec)
 
 
 def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
     """The name of the tool that is meant, known or not."""
-    if name not in (_ANY, _READ_ONLY):
+    if name not in (CALL_TOOL, CALL_TOOL_READONLY):
         return name
     try:
         tool = catalog.resolve(name)
@@ -57,7 +56,7 @@ def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> s
 def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
     """Stands for what a call would run, as that is now; the same wherever it is the same. Empty for no tool."""
     try:
-        target = target_of(catalog, name, arguments)
+        target = resolve_call(catalog, name, arguments)
         access = target.tool.access(target.tool.validate(target.arguments))
     except ToolError:
         return ""
@@ -72,7 +71,7 @@ def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> N
     An upstream's own word for that is not enough; the operator vouches for it by `trust_annotations` or an allow rule
     (RSK-3). Raises `ToolError(PERMISSION)`.
     """
-    if through.name != _READ_ONLY or decision.effect is Effect.DENY:
+    if through.name != CALL_TOOL_READONLY or decision.effect is Effect.DENY:
         return
     is_vouched_for = spec.risk <= Risk.LOW or (decision.effect is Effect.ALLOW and decision.rule is not None)
     if spec.hints.read_only and is_vouched_for:
@@ -80,11 +79,15 @@ def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> N
     why = "nobody but its server says that it only reads" if spec.hints.read_only else "it may change something"
     raise ToolError(
         ErrorCode.PERMISSION,
-        f"{_READ_ONLY} does not call {spec.name}: {why}",
-        f"Use {_ANY}, with the same name and arguments.",
+        f"{CALL_TOOL_READONLY} does not call {spec.name}: {why}",
+        f"Use {CALL_TOOL}, with the same name and arguments.",
         facts={"tool": spec.rule_name},
     )
 
 
+def _loaded(tool: AnyTool) -> AnyTool:
+    return tool.loaded() if isinstance(tool, LazyTool) else tool
+
+
 def _calls_through(spec: ToolSpec) -> bool:
-    return spec.toolset == "meta" and spec.name in (_ANY, _READ_ONLY)
+    return spec.toolset == "meta" and spec.name in (CALL_TOOL, CALL_TOOL_READONLY)

@@ -1,14 +1,11 @@
-"""The one way of every call, built-in or proxied. Stages run in the order they are written here.
-
-`Pipeline.call` never raises but for cancellation and an upstream's own protocol error.
-"""
+"""The way of every call, built-in or of an upstream: each stage once, in the order in which it runs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,9 +16,9 @@ from goat_mcp.calls.admission import Admission
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.batch import Batch, BatchOutcome, Turn
 from goat_mcp.calls.concurrency_limiter import ConcurrencyLimiter, Permit
-from goat_mcp.calls.extensions import ExtensionFailed, Extensions
+from goat_mcp.calls.extensions import Extension, ExtensionFailed, wrapped
 from goat_mcp.calls.hooks import Hooks
-from goat_mcp.calls.meta_call import target_of
+from goat_mcp.calls.meta_call import resolve_call
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.result_limits import ResultLimits
 from goat_mcp.calls.scheduler import Scheduler
@@ -29,8 +26,7 @@ from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.redacted_error import redacted_error, redacted_upstream_error
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.state.call_log import CallLog
@@ -59,7 +55,7 @@ class CallRequest:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Validation, permission, hooks, scheduling, execution, bounds and audit over one catalog."""
+    """All stages over one catalog. `layers` are the extensions around each call, outermost first."""
 
     catalog: Resolver
     permission: Permission
@@ -68,7 +64,7 @@ class Pipeline:
     spill: SpillFiles
     telemetry: Telemetry
     hooks: Hooks = field(default_factory=Hooks)
-    extensions: Extensions = field(default_factory=Extensions)
+    layers: Sequence[Extension] = ()
     steps: Steps | None = None
     with_mail: WithMail | None = None
     slots: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter)
@@ -81,17 +77,96 @@ class Pipeline:
     def admission(self) -> Admission:
         return Admission(self.catalog, self.permission, self.hooks, self.audit, self.telemetry)
 
-    async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        """Run one call to its result. Failures are results with `is_error`.
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn | None = None
+    ) -> ToolResult:
+        """Run one call to its result. Failures are results with `is_error`. `turn` is its place in a batch.
 
         Raised are only cancellation and `UpstreamError`, a protocol error that is relayed as it came.
         """
-        return await self._through_all_stages(name, arguments, ctx, Turn(Batch()))
+        turn = turn or Turn(Batch())
+        rule_name = name
+        error_code: str | None = str(ErrorCode.CANCELLED)
+        with self.spill.used_by(ctx.principal):
+            try:
+                # The settings that this session has changed.
+                if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
+                    ctx = replace(ctx, overrides={**ctx.overrides, **changed})
+                # The tool that is meant. Other stages never see a meta-tool.
+                tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
+                rule_name = tool.spec.rule_name
+                self._check_visible(tool.spec, ctx)
+                # The number of calls at a time.
+                async with self.slots.of(ctx) as permit:
+                    ctx = permit.ctx
+                    with self.telemetry.at_least(ctx.setting("log_level", None)):
+                        run = partial(self._run, tool, through=through, permit=permit, turn=turn)
+                        if self.layers:
+                            run = wrapped(self.layers, tool.spec, ctx, run)
+                        result = await run(arguments)
+                        if self.with_mail is not None:
+                            result = await self.with_mail(tool.spec, result, ctx)
+                result = await self._limited(tool.spec, result, ctx)
+                error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
+            except ToolError as error:
+                result = error_result(redacted_error(error, self.redactor))
+                error_code = str(error.code)
+            except UpstreamError as relayed:
+                error_code = str(relayed.code)
+                raise redacted_upstream_error(relayed, self.redactor) from None
+            except Exception as bug:
+                self.telemetry.unexpected(ctx.call_id, rule_name, bug)
+                error_code = str(ErrorCode.INTERNAL)
+                result = error_result(_internal_error(rule_name, ctx, bug))
+            finally:
+                with self.telemetry.at_least(ctx.setting("log_level", None)):
+                    self._record_outcome(rule_name, arguments, ctx, error_code)
+        return result
+
+    async def _run(
+        self, tool: AnyTool, arguments: Mapping[str, Any], *, through: ToolSpec | None, permit: Permit, turn: Turn
+    ) -> ToolResult:
+        """The stages that extensions wrap."""
+        ctx = permit.ctx
+        # Validation, permission, hooks before the call, the record of the decision.
+        try:
+            admitted = await self.admission.admit(tool, arguments, ctx, through=through)
+        except ToolError as refusal:
+            if refusal.interrupts:
+                turn.batch.interrupt(turn, refusal)
+            raise
+        turn.admitted()
+        access = admitted.access
+        if access.script_sha256 or access.handler:
+            ctx = ctx.changed(script_sha256=access.script_sha256, handler=access.handler)
+        # Conflicts with calls that run, then the execution.
+        async with self.scheduler.slot(
+            access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s(), while_waiting=permit.released
+        ):
+            turn.begin()
+            failure: Exception | None = None
+            try:
+                result = await tool.execute(admitted.input, ctx)
+            except ToolError as error:
+                result = error_result(redacted_error(error, self.redactor))
+            except Exception as other:
+                failure = other
+                message = other.message if isinstance(other, UpstreamError) else f"failed unexpectedly ({ctx.call_id})"
+                code = ErrorCode.UPSTREAM if isinstance(other, UpstreamError) else ErrorCode.INTERNAL
+                result = error_result(ToolError(code, message))
+        # Hooks after the call: they see every call that ran, also one that failed in a way of its own.
+        if self.hooks:
+            result = await self._after_hooks(tool.spec, admitted.arguments, result, ctx, turn)
+        if failure is not None:
+            raise failure
+        if admitted.context:
+            result = replace(result, content=(*result.content, text_block(admitted.context)))
+        return result
 
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """Run what one model turn asked for: admitted in request order, run in parallel where calls do not conflict.
 
-        An interrupting denial (`ToolError.interrupts`) begins nothing new; what runs is let finish. Setting
+        After an interrupting denial (`ToolError.interrupts`) nothing new starts; running calls may finish. Setting
         `cancelled` ends all of it. Either way each request has its result: an error for what was not run.
         """
         batch = Batch()
@@ -103,8 +178,12 @@ class Pipeline:
             batch.turns.append(turn)
             with scope:
                 # Its time begins with its turn: one before it may have waited for a person.
-                fresh = replace(request.ctx, started_at_s=time.monotonic())
-                results[index] = await self._call_in_batch(replace(request, ctx=fresh), turn)
+                ctx = replace(request.ctx, started_at_s=time.monotonic())
+                try:
+                    results[index] = await self.call(request.name, request.arguments, ctx, turn)
+                except UpstreamError as refused:  # this call's failure, and none of the others'
+                    message = f"{refused.message} (JSON-RPC {refused.code})"
+                    results[index] = error_result(ToolError(ErrorCode.UPSTREAM, message))
             if index not in results:
                 results[index] = error_result(batch.ended(turn))
             turn.admitted()
@@ -128,116 +207,22 @@ class Pipeline:
             [results.get(index) or error_result(batch.not_run()) for index in range(len(requests))], batch.stopped_by
         )
 
-    async def _call_in_batch(self, request: CallRequest, turn: Turn) -> ToolResult:
-        """An upstream's own protocol error is one call's failure, and none of the others'."""
-        try:
-            return await self._through_all_stages(request.name, request.arguments, request.ctx, turn)
-        except UpstreamError as refused:
-            return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
+    def _check_visible(self, spec: ToolSpec, ctx: ToolContext) -> None:
+        """Raises `ToolError` if the caller's rights, or its newest step, leave the tool out."""
+        if not ctx.rights.permits(spec.rule_name):
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG, f"{spec.rule_name} is not among this agent's tools", "Use another tool."
+            )
+        if self.steps is not None and self.steps.hides(ctx, spec.name):
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG,
+                f"{spec.rule_name} is hidden in this step",
+                "Use a tool of the newest list.",
+            )
 
-    async def _through_all_stages(
-        self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn
-    ) -> ToolResult:
-        rule_name = name
-        error_code: str | None = str(ErrorCode.CANCELLED)
-        with self.spill.used_by(ctx.principal):
-            try:
-                if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
-                    ctx = replace(ctx, overrides={**ctx.overrides, **changed})
-                tool, arguments, through = target_of(self.catalog.of(ctx.rights), name, arguments)
-                rule_name = tool.spec.rule_name
-                if not ctx.rights.permits(rule_name):
-                    raise ToolError(
-                        ErrorCode.TOOL_NOT_IN_CATALOG,
-                        f"{rule_name} is not among this agent's tools",
-                        "Use another tool.",
-                    )
-
-                if self.steps is not None and self.steps.hides(ctx, tool.spec.name):
-                    raise ToolError(
-                        ErrorCode.TOOL_NOT_IN_CATALOG,
-                        f"{rule_name} is hidden in this step",
-                        "Use a tool of the newest list.",
-                    )
-
-                async with self.slots.of(ctx) as place:
-                    ctx = place.ctx
-
-                    def innermost(arguments: Mapping[str, Any]) -> Awaitable[ToolResult]:
-                        return self._admit_and_execute(tool, arguments, through, place, turn)
-
-                    call_next = self.extensions.around_call(tool.spec, ctx, innermost)
-                    with self.telemetry.at_least(ctx.setting("log_level", None)):
-                        result = await call_next(arguments)
-                        if self.with_mail is not None:
-                            result = await self.with_mail(tool.spec, result, ctx)
-                result = await self._bounded(tool.spec, result, ctx)
-                error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
-            except ToolError as error:
-                result = error_result(redacted_error(error, self.redactor))
-                error_code = str(error.code)
-            except UpstreamError as relayed:
-                error_code = str(relayed.code)
-                raise redacted_upstream_error(relayed, self.redactor) from None
-            except Exception as bug:
-                self.telemetry.unexpected(ctx.call_id, rule_name, bug)
-                error_code = str(ErrorCode.INTERNAL)
-                result = error_result(
-                    ToolError(
-                        ErrorCode.INTERNAL,
-                        f"{_failed(rule_name, bug)} failed unexpectedly (call {ctx.call_id})",
-                        "The server's log holds the details under this call id; try another way.",
-                    )
-                )
-            finally:
-                with self.telemetry.at_least(ctx.setting("log_level", None)):
-                    self._record_outcome(rule_name, arguments, ctx, error_code)
-        return result
-
-    async def _admit_and_execute(
-        self, tool: AnyTool, arguments: Mapping[str, Any], through: ToolSpec | None, place: Permit, turn: Turn
-    ) -> ToolResult:
-        ctx = place.ctx
-        try:
-            admitted = await self.admission.admit(tool, arguments, ctx, through=through)
-        except ToolError as refusal:
-            if refusal.interrupts:
-                turn.batch.interrupt(turn, refusal)
-            raise
-        turn.admitted()
-        access = admitted.access
-        if access.script_sha256 or access.handler:
-            ctx = ctx.changed(script_sha256=access.script_sha256, handler=access.handler)
-        async with self.scheduler.slot(
-            access,
-            session_key=ctx.session_key,
-            max_wait_s=ctx.wait_left_s(),
-            while_waiting=place.given_away,
-        ):
-            turn.begin()
-            failure: Exception | None = None
-            try:
-                result = await tool.execute(admitted.input, ctx)
-            except ToolError as error:
-                result = error_result(redacted_error(error, self.redactor))
-            except Exception as other:
-                failure = other
-                message = other.message if isinstance(other, UpstreamError) else f"failed unexpectedly ({ctx.call_id})"
-                code = ErrorCode.UPSTREAM if isinstance(other, UpstreamError) else ErrorCode.INTERNAL
-                result = error_result(ToolError(code, message))
-        result = await self._after(tool.spec, admitted.arguments, result, ctx, turn)
-        if failure is not None:
-            raise failure
-        if admitted.context:
-            result = replace(result, content=(*result.content, text_block(admitted.context)))
-        return result
-
-    async def _after(
+    async def _after_hooks(
         self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult, ctx: ToolContext, turn: Turn
     ) -> ToolResult:
-        """The result as hooks leave it. They see every call that ran, also one that failed in a way of its own."""
-        if not self.hooks:
-            return result
         left = await self.hooks.post_tool_use(spec, arguments, result, ctx)
         for problem in left.problems:
             self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook after it)", problem)
@@ -245,14 +230,14 @@ class Pipeline:
             turn.batch.interrupt(turn, ToolError(ErrorCode.HOOK_DENIED, left.stop))
         return left.result
 
-    async def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+    async def _limited(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
-        bounds = ResultLimits(spec, max_chars, self.spill)
-        if not bounds.exceeded_by(result):
+        limits = ResultLimits(spec, max_chars, self.spill)
+        if not limits.exceeded_by(result):
             return result
-        # Shielded: what was done is done, and its caller may still be there to hear of it.
+        # Shielded: the work is done, and its caller may still be there to read of it.
         with anyio.CancelScope(shield=True):
-            result = await anyio.to_thread.run_sync(bounds.of, result)
+            result = await anyio.to_thread.run_sync(limits.of, result)
         return result  # noqa: RET504  # returned inside, the type checker takes the scope for one that may swallow
 
     def _record_outcome(
@@ -266,5 +251,10 @@ class Pipeline:
         self.audit.outcome(tool, ctx, error_code=error_code, arguments=arguments)
 
 
-def _failed(rule_name: str, bug: Exception) -> str:
-    return f"extension {bug.name}" if isinstance(bug, ExtensionFailed) else rule_name
+def _internal_error(rule_name: str, ctx: ToolContext, bug: Exception) -> ToolError:
+    failed = f"extension {bug.name}" if isinstance(bug, ExtensionFailed) else rule_name
+    return ToolError(
+        ErrorCode.INTERNAL,
+        f"{failed} failed unexpectedly (call {ctx.call_id})",
+        "The server's log holds the details under this call id; try another way.",
+    )

@@ -1,7 +1,7 @@
-"""A result small enough to send: what is too long to show goes to a file that its caller can read (SPL-1, SPL-2).
+"""Results small enough to send: a text that is too long goes to a file that the caller can read (SPL-1, SPL-2).
 
-Text is shown by its head and its tail. Structured content is sent whole or not at all: half an object is none. That of
-declared tools says what their text says, and is bounded with it.
+Of the text, head and tail are shown. Structured content is sent whole or not at all. In results of declared tools it
+says what the text says, and is cut with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.json_size import dumped_in_steps, is_longer
+from goat_mcp.core.json_values import dumped_in_steps, is_longer
 from goat_mcp.core.resources import OUTPUT_URI
 from goat_mcp.core.result import Block, ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
@@ -80,7 +80,7 @@ class ResultLimits:
         return replace(failed, content=(*failed.content, *self._link(path, len(text))))
 
     def _kept(self, text: str, suffix: str) -> tuple[Path | None, str]:
-        """Where the whole is, as a path and in words. The call is done: a full disk takes its result from nobody."""
+        """Where the whole text is, as a path and in words. A full disk costs nobody the result."""
         try:
             path = self.spill.write(self.spec.rule_name.lower(), text, suffix)
         except OSError as problem:

@@ -1,4 +1,4 @@
-"""Who may run now: calls that do not conflict run in parallel, conflicting ones in arrival order."""
+"""Which calls run together: those that do not conflict in parallel, conflicting ones in the order of their arrival."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ class Scheduler:
         max_wait_s: float,
         while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> AbstractAsyncContextManager[None]:
-        """Hold a place while the call runs. Raises `ToolError(BUSY)` when earlier calls hold it for too long.
+        """Held while the call runs. Entering waits for earlier calls that conflict, for at most `max_wait_s`; then it
+        raises `ToolError(BUSY)`.
 
-        `while_waiting` is entered for as long as it waits for them.
+        `while_waiting` is entered during that wait.
         """
-        if not (access.reads or access.writes or access.category):  # nothing that could be in anybody's way
+        if not (access.reads or access.writes or access.category):  # it can conflict with nothing
             return nullcontext()
         return self._slot(access, session_key, max_wait_s, while_waiting)
 

@@ -1,30 +1,49 @@
-"""The contracts of the built-in tools, read from a file that is made from their classes (`make generated`).
+"""The contracts of the built-in tools, read from a file that `make generated` makes from their classes.
 
-So that a client gets its list before any tool's code is loaded; see design/0010.
+A client gets its list, and rules know the names, before the code of any tool is loaded; see design/0010.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, ToolSpec
+from goat_mcp.core.tool import Access
 
 FILE = "builtin_contracts.json"
 META_FILE = "meta_contracts.json"
 
 
+@cache
 def builtin_contracts() -> tuple[ToolSpec, ...]:
-    """One spec a tool, in the order they are listed."""
+    """One spec for each tool, in the order of the list."""
     return _specs(FILE)
 
 
+@cache
 def meta_contracts() -> tuple[ToolSpec, ...]:
-    """Those of the meta-tools (DEF-2)."""
+    """Those of the meta-tools, by which the tools of a large catalog are found and called (DEF-2)."""
     return _specs(META_FILE)
+
+
+@cache
+def builtin_names() -> tuple[str, ...]:
+    """The names of the built-in tools, in the order of the list."""
+    return tuple(spec.name for spec in builtin_contracts())
+
+
+@cache
+def names_of_ours() -> frozenset[str]:
+    """The names of all tools of this package, meta-tools too. No tool of an upstream gets one."""
+    return frozenset((*builtin_names(), *(spec.name for spec in meta_contracts())))
 
 
 def _specs(file: str) -> tuple[ToolSpec, ...]:
@@ -56,3 +75,23 @@ def _spec(entry: Mapping[str, Any]) -> ToolSpec:
     fields["hints"] = Hints(*fields["hints"])
     fields["examples"] = tuple(ToolExample(*example) for example in fields["examples"])
     return ToolSpec(**fields, is_plain=True)
+
+
+class LazyTool:
+    """Stands in the registry for the tool of its name, which `load` returns. A call goes on with that one."""
+
+    def __init__(self, spec: ToolSpec, load: Callable[[str], AnyTool]) -> None:
+        self.spec = spec
+        self._load = load
+
+    def loaded(self) -> AnyTool:
+        return self._load(self.spec.name)
+
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        return self.loaded().validate(arguments)
+
+    def access(self, input: Any) -> Access:
+        return self.loaded().access(input)
+
+    async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+        return await self.loaded().execute(input, ctx)

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from goat_mcp.catalog.deferred_listing import DeferredListing
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, server_of
+from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
@@ -166,12 +165,12 @@ class Catalog:
         return tuple(self._tools.values())
 
     def deferred(self) -> Sequence[AnyTool]:
-        """The tools that are left out of the list (DEF-1), in their order; none where all is listed."""
+        """The tools that are left out of the list (DEF-1), in their order; none if all is listed."""
         self._refresh()
         return tuple(self._deferred.values())
 
     def listed(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
-        """The tools of the list that these rights permit. Whoever may call only tools they name gets those whole."""
+        """The tools of the list that these rights permit; all of them if the rights name the tools."""
         self._refresh()
         return tuple(
             tool
@@ -275,7 +274,7 @@ class Catalog:
         upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
-        if self._deferral.wanted(entries.values(), has_upstream_tools=bool(upstream)):
+        if self._deferral.applies(entries.values(), has_upstream_tools=bool(upstream)):
             self._tools, self._deferred = tools, upstream
             self._listing = [
                 entries.get(name) or _entry(tool, upstream) for name, tool in tools.items() if name not in upstream
@@ -300,7 +299,7 @@ class Catalog:
 def _entry(tool: AnyTool, deferred: dict[str, AnyTool]) -> dict[str, Any]:
     """The tool's entry; the one that searches also says what there is to be found, by server."""
     entry = tool.spec.wire()
-    if tool.spec.toolset != "meta" or tool.spec.name != META_NAMES[0]:
+    if tool.spec.toolset != "meta" or tool.spec.name != SEARCH_TOOLS:
         return entry
     counts = Counter(server_of(other.spec) for other in deferred.values())
     named = ", ".join(f"{server} ({count})" for server, count in list(counts.items())[:_NAMED_SERVERS])

@@ -1,11 +1,22 @@
-"""Which tools are chosen: by their names, toolsets and servers, and how a profile narrows that."""
+"""Which tools are chosen, by names, toolsets and servers, and how a profile narrows that; when a list is too long.
+
+A profile is a narrower view for some clients (PRF-1). If listing all tools costs too much, tools of upstreams are found
+by search instead (DEF-1).
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, StringConstraints
 
 from goat_mcp.catalog.schemas.dialects import DialectName
 from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.settings_part import Names, SettingsPart, default_part
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, Toolset, ToolSpec
 
@@ -81,3 +92,66 @@ class CatalogProfile:
     name_cap: int | None = None
     dialect: DialectName | None = None
     token_budget: int | None = None
+
+
+_CHARS_PER_TOKEN = 4
+
+
+def token_cost(entry: Mapping[str, Any]) -> int:
+    """Tokens of one `tools/list` entry: characters of its compact JSON / 4 (tools contract, "Budget")."""
+    return -(-len(json.dumps(entry, separators=(",", ":"), ensure_ascii=False)) // _CHARS_PER_TOKEN)
+
+
+def cost_more_than(entries: Iterable[Mapping[str, Any]], budget: int) -> bool:
+    """Whether all of them together cost more. Looks no further than it has to."""
+    spent = 0
+    for entry in entries:
+        spent += token_cost(entry)
+        if spent > budget:
+            return True
+    return False
+
+
+CatalogMode = Literal["auto", "full", "search"]
+TOKEN_BUDGET = 20_000
+
+
+class DeferredListing(NamedTuple):
+    """`auto` defers what costs more than the budget, `full` nothing, `search` always."""
+
+    mode: CatalogMode = "auto"
+    token_budget: int = TOKEN_BUDGET
+
+    def applies(self, entries: Iterable[Mapping[str, Any]], *, has_upstream_tools: bool) -> bool:
+        """`entries` are those of the whole catalog, without meta-tools: what listing it would cost."""
+        if self.mode != "auto":
+            return self.mode == "search"
+        # Our own tools are always listed: where there are no others, nothing would be saved.
+        return has_upstream_tools and cost_more_than(entries, self.token_budget)
+
+
+class ProfileTools(SettingsPart):
+    """As `catalog.allow` and `catalog.deny`."""
+
+    allow: Names | None = None
+    deny: Names = ()
+
+
+class ProfileOptions(SettingsPart):
+    """What is left out is as it is without the profile. `read_only`: nothing but what only reads.
+
+    `token_file` holds the bearer token of the clients over HTTP that have this profile; it is made if it does not
+    exist.
+    """
+
+    upstreams: Names | None = None
+    toolsets: Names | None = None
+    tools: ProfileTools = default_part()
+    read_only: bool = False
+    name_cap: int | None = Field(default=None, ge=32, le=128)
+    schema_dialect: DialectName | None = None
+    token_budget: int | None = Field(default=None, ge=0)
+    token_file: Path | None = None
+
+
+ProfileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=64)]

@@ -1,7 +1,7 @@
 """What sources offer beside tools: resources, templates, prompts. The sibling of `registry`.
 
-A URI belongs to the first source in config order that lists it, whatever was listed before (NAM-6). The name of a live
-prompt never moves to another source (COL-2). What one client may see of it is the business of `item_catalog`.
+A URI belongs to the first source, in config order, that lists it (NAM-6). The name of a live prompt never moves to
+another source (COL-2). What one client may see of it, `resource_catalog` decides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from goat_mcp.catalog.registry import Collision, kept_name
+from goat_mcp.catalog.registry import Collision, name_in_other_case
 
 Entry = Mapping[str, Any]
 Kind = Literal["resources", "templates", "prompts"]
@@ -84,7 +84,7 @@ class Offerings:
         return self._offers[source]
 
     def replace(self, source: str, offer: Offering) -> None:
-        """Swap all that one source offers in one step; listeners hear of it if anything changed."""
+        """Swap all that one source offers in one step; listeners are called if anything changed."""
         if self._offers.get(source) == offer:
             return
         self._offers[source] = offer
@@ -125,7 +125,7 @@ class Offerings:
                 owner = self._prompt_owner.setdefault(prompt.name.casefold(), source)
                 if prompt.name in kept or owner != source:
                     owners = (own.name for own in self._offers.get(owner, Offering()).prompts)
-                    collisions.append(Collision(prompt.name, source, owner, kept_name(prompt.name, owners)))
+                    collisions.append(Collision(prompt.name, source, owner, name_in_other_case(prompt.name, owners)))
                 else:
                     kept[prompt.name] = (source, prompt)
         return kept

@@ -1,6 +1,6 @@
-"""OpenAI's function calling, in and out: tool definitions, `tool_calls` of a reply, `role: tool` messages.
+"""OpenAI's function calling: tool definitions, `tool_calls` of a reply, `role: tool` messages. `embed` runs the calls.
 
-Nothing is called here; `goat_mcp.embed` runs what is read here. Source: Goat Spec 04, sections 5 and 6.
+Source: Goat Spec 04, sections 5 and 6.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class OpenAiCall:
 def read_tool_calls(tool_calls: Sequence[Any] | None) -> list[OpenAiCall]:
     """Read a reply's `tool_calls`: dictionaries, or the models of the `openai` and `litellm` packages. None is none.
 
-    What is wrong with one call is its own `problem`. Raises `ToolError(INPUT)` where nobody could be answered: not a
+    What is wrong with one call is its own `problem`. Raises `ToolError(INPUT)` if nobody could be answered: not a
     list, a member that is no object or has no id.
     """
     if tool_calls is None:

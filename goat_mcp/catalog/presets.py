@@ -1,7 +1,6 @@
-"""What a person may write to select tools - names, aliases, servers, toolsets, presets - as the labels tools carry.
+"""What a person may write to select tools (names, aliases, servers, toolsets, presets), as labels of tools.
 
-Which of them a client sees is the catalog's business. Source: Goat Spec 04, `Tools option (string[] | preset)`,
-`DisallowedTools`.
+Source: Goat Spec 04, `Tools option (string[] | preset)`, `DisallowedTools`.
 """
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import get_args
 
+from goat_mcp.catalog.builtin_contracts import builtin_contracts, builtin_names, names_of_ours
 from goat_mcp.core.names import (
-    BUILTIN_NAMES,
-    META_NAMES,
     NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
@@ -26,17 +25,18 @@ from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 
 PRESET_PREFIX = "preset:"
 
-PRESETS: Mapping[str, tuple[str, ...]] = {
-    "claude_code": tuple(f"{TOOLSET_PREFIX}{name}" for name in (*DEFAULT_TOOLSETS, "teams")),
-    "core": (f"{TOOLSET_PREFIX}core",),
-    # Every built-in whose hints say that it only reads. An upstream's word for that is not taken.
-    "read_only": (
-        *("Read", "Glob", "Grep", "TaskOutput", "ExitPlanMode", "AskUserQuestion"),
-        *("ListMcpResources", "ReadMcpResource"),
-    ),
-}
-"""Sets of tools that have a name without anybody defining them."""
 _PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+
+
+@cache
+def own_presets() -> Mapping[str, tuple[str, ...]]:
+    """The presets that nobody has to define."""
+    return {
+        "claude_code": tuple(f"{TOOLSET_PREFIX}{name}" for name in (*DEFAULT_TOOLSETS, "teams")),
+        "core": (f"{TOOLSET_PREFIX}core",),
+        # The hints of the built-in tools count; an upstream's do not.
+        "read_only": tuple(spec.name for spec in builtin_contracts() if spec.hints.read_only),
+    }
 
 
 class BrokenSelection(ValueError):
@@ -64,7 +64,7 @@ class Selections:
         self._toolsets = toolsets or {}
         self._resources = resources
         self._presets: dict[str, frozenset[str]] = {}
-        for name, entries in {**PRESETS, **presets}.items():
+        for name, entries in {**own_presets(), **presets}.items():
             if name in presets:
                 _check_preset_name(name)
             try:
@@ -106,11 +106,11 @@ class Selections:
             return frozenset({_upstream_label(name)})
         # An upstream's own tool of an alias's name is meant as well as the built-in.
         names = {NAME_ALIASES.get(name, name), name} if self._flat_names else {NAME_ALIASES.get(name, name)}
-        if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint((*BUILTIN_NAMES, *META_NAMES))):
+        if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint(names_of_ours())):
             return frozenset(names)
         if name in self._resources:
             return frozenset({f"{RESOURCE_PREFIX}{name}"})
-        known = (*BUILTIN_NAMES, *NAME_ALIASES, *self._resources)
+        known = (*builtin_names(), *NAME_ALIASES, *self._resources)
         raise BrokenSelection(f"{name!r} names no tool; {_near(name, known, 'tools')}")
 
 
@@ -129,7 +129,7 @@ def _upstream_label(name: str) -> str:
 
 
 def _check_preset_name(name: str) -> None:
-    if name in PRESETS:
+    if name in own_presets():
         raise BrokenSelection(f"preset {name} is one of ours; give yours another name")
     if not _PRESET_NAME.match(name):
         raise BrokenSelection(f"preset {name!r}: a name has A-Z a-z 0-9 - and _")

@@ -1,7 +1,4 @@
-"""Every tool of the process by name. Readers take an immutable snapshot and never lock.
-
-What one client may see is the catalog's business, not this module's.
-"""
+"""Every tool of the process by name. Readers take an immutable snapshot and never lock."""
 
 from __future__ import annotations
 
@@ -76,7 +73,7 @@ class Registry:
         """Take away the tools of the sources `gone` and list those of `order` in this order, after all others.
 
         What the block changes beside that becomes visible with it, in one step. A name whose source lists it still
-        stays with it; the others are free for whoever comes first (COL-2: a late clash is withheld until now).
+        stays with it; the others are free for the first source that lists them (COL-2).
         """
         for source in gone:
             self._sources.pop(source, None)
@@ -163,7 +160,8 @@ class Registry:
                     tools[name] = tool
                     source_of[name] = source
                 else:
-                    collisions.append(Collision(name, source, owner, kept_name(name, self._sources.get(owner, ()))))
+                    in_other_case = name_in_other_case(name, self._sources.get(owner, ()))
+                    collisions.append(Collision(name, source, owner, in_other_case))
         before = self._snapshot
         if _same(before.tools, tools) and before.collisions == tuple(collisions):
             return False
@@ -175,7 +173,7 @@ class Registry:
         return True
 
 
-def kept_name(name: str, kept: Iterable[str]) -> str:
+def name_in_other_case(name: str, kept: Iterable[str]) -> str:
     """Which of `kept` is the name in other case; empty if the name itself is there, or none is."""
     alike = [one for one in kept if one.casefold() == name.casefold()]
     return "" if name in alike else next(iter(alike), "")

@@ -1,6 +1,6 @@
-"""What one client sees of the offers: resources, templates and prompts without those it may not have, and their owners.
+"""What one client sees of the resources, templates and prompts of upstreams, and which upstream owns a URI.
 
-What is hidden is neither listed nor found (PRF-2). Computed once per generation.
+What is hidden is neither listed nor found (PRF-2).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ResourceCatalog:
         self._generation = -1
 
     def ttl_ms(self, kind: Kind) -> int:
-        """The shortest time that a part of the list stays fresh; 0 where that is not known of one (CHG-5)."""
+        """The shortest time that a part of the list stays fresh; 0 if that is not known of one (CHG-5)."""
         sources = self.items().sources
         known = [
             ttls[kind]

@@ -1,7 +1,7 @@
 """Reading a resource, getting a prompt and completing an argument, each as a tool that the pipeline can call (AGG-1).
 
-They are on no list of tools. Their results travel as content blocks, so that hooks see them as they see a call's;
-`contents_of`, `messages_of` and `completion_of` make of what hooks left the answer for the client.
+They are on no list. Their results travel as content blocks, so hooks see them like those of a call; `contents_of`,
+`messages_of` and `completion_of` turn what hooks left into the answer for the client.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def completion_result(answer: Mapping[str, Any] | None) -> ToolResult:
 
 
 def completion_of(result: ToolResult) -> dict[str, Any]:
-    """The answer to `completion/complete`; nothing, where a hook took it away."""
+    """The answer to `completion/complete`; nothing, if a hook took it away."""
     answer = result.structured
     return dict(cast("Mapping[str, Any]", answer)) if isinstance(answer, Mapping) else {"completion": {"values": []}}
 

@@ -1,4 +1,4 @@
-"""The URIs an upstream has given a client in results: the client may come back to read them (NAM-6)."""
+"""The URIs that an upstream gave a client in results: the client may read them there (NAM-6)."""
 
 from __future__ import annotations
 

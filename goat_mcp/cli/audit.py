@@ -49,7 +49,7 @@ def audit() -> None:
 @flags.as_json
 def show(last: int, tool: str, call_id: str, file: Path | None, config: Path | None, as_json: bool) -> None:
     """Show the last calls, oldest first: when, which tool, what was decided by which rule, and how it ended."""
-    from goat_mcp.calls.audit.recorded_calls import last_calls
+    from goat_mcp.calls.audit.records import last_calls
 
     path = _path(file, config)
     with _Readable(path):
@@ -76,7 +76,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 
     try:
         expected = verification.parse_head(expect_head) if expect_head is not None else None
-    except verification.NotAHead:
+    except verification.InvalidHead:
         raise ToolError(
             ErrorCode.INPUT, f"--expect-head {expect_head!r:.100} is no head", "Write what verify printed: NUMBER:HASH."
         ) from None
@@ -96,7 +96,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 @_record
 def export(since: str | None, form: str, file: Path | None, config: Path | None) -> None:
     """Write the events to standard output, oldest first."""
-    from goat_mcp.calls.audit.recorded_calls import EVENT_FIELDS, events
+    from goat_mcp.calls.audit.records import EVENT_FIELDS, events
 
     path, start = _path(file, config), _since(since)
     with _Readable(path):
@@ -146,12 +146,12 @@ def _since(text: str | None) -> datetime | None:
         return None
     from datetime import UTC, datetime
 
-    from goat_mcp.calls.audit.recorded_calls import NotATime, parse_since
+    from goat_mcp.calls.audit.records import InvalidTime, parse_since
     from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:
         return parse_since(text, datetime.now(UTC))
-    except (NotATime, OverflowError):
+    except (InvalidTime, OverflowError):
         raise ToolError(
             ErrorCode.INPUT, f"--since {text!r:.100} is no time", "Write e.g. 2026-11-22, 2026-11-22T10:00:00Z or 12h."
         ) from None
@@ -191,15 +191,15 @@ def _document(path: Path, found: Verification) -> dict[str, Any]:
         "first_seq": found.first_seq,
         "last_seq": found.last_seq,
         "head": found.head,
-        "bad": None if found.bad is None else {"place": found.bad.place, "problem": found.bad.problem},
-        "gaps": [{"place": gap.place, "problem": gap.problem} for gap in found.gaps],
+        "bad": None if found.bad is None else {"place": found.bad.location, "problem": found.bad.problem},
+        "gaps": [{"place": gap.location, "problem": gap.problem} for gap in found.gaps],
     }
 
 
 def _in_words(found: Verification) -> str:
-    lines = [f"gap: {gap.place} {gap.problem}" for gap in found.gaps if gap != found.bad]
+    lines = [f"gap: {gap.location} {gap.problem}" for gap in found.gaps if gap != found.bad]
     if found.bad is not None:
-        return "\n".join([*lines, f"not intact: {found.bad.place} {found.bad.problem}"])
+        return "\n".join([*lines, f"not intact: {found.bad.location} {found.bad.problem}"])
     files = f"{len(found.files)} file{'s' if len(found.files) != 1 else ''}"
     lines.append(f"intact: {found.events} events in {files}, numbers {found.first_seq} to {found.last_seq}")
     if found.first_seq > 1:

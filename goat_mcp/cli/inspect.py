@@ -67,7 +67,7 @@ def _chosen(gateway: Gateway, name: str | None, servers: set[str]) -> Mapping[st
 def _document(
     gateway: Gateway, listed: Mapping[str, ListedTool], statuses: Sequence[UpstreamStatus], *, with_schemas: bool
 ) -> dict[str, Any]:
-    from goat_mcp.catalog.schemas.host_limits import host_findings
+    from goat_mcp.catalog.schemas.dialects import host_findings
 
     return {
         "dialect": gateway.catalog.dialect.name,

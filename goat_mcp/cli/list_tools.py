@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from goat_mcp.catalog.filter import token_cost
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
-from goat_mcp.core.token_cost import token_cost
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway

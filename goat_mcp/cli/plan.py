@@ -68,7 +68,7 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.core.principals import LOCAL
+    from goat_mcp.core.rights import LOCAL
     from goat_mcp.state.plans import PlanStatus
 
     refuse_if_run_by_a_model("decide about plans")

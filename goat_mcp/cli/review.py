@@ -135,7 +135,7 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
 
 def _here(workspace: Sequence[str]) -> Review:
     from goat_mcp.cli.terminal_user import command_workspace, unlimited_journal
-    from goat_mcp.core.announcements import Announcements
+    from goat_mcp.core.resources import Announcements
     from goat_mcp.files.changes.journal import Journal
     from goat_mcp.files.changes.review import Review
     from goat_mcp.files.changes.staged import StagedChanges

@@ -93,7 +93,8 @@ async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list
     author = undo.author
     ctx = ToolContext(call_id=author.call_id, session_key=author.session, principal=author.principal)
     calls = ", ".join(dict.fromkeys(change.author.call_id for change in chosen))
-    with log.deed(UNDO, {"changes": [change.id for change in chosen]}, ctx, f"terminal, calls {calls}") as refused:
+    changes = {"changes": [change.id for change in chosen]}
+    with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:
         attempts = await undo.run(chosen)
         refused += [str(attempt.code) for attempt in attempts if attempt.code is not None]
     return attempts
@@ -142,7 +143,7 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
 
 def _whose(change: Change) -> str:
     """Of whom it is, unless it is the local user's. The command line shows the changes of all principals."""
-    from goat_mcp.core.principals import LOCAL
+    from goat_mcp.core.rights import LOCAL
 
     return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
 

@@ -39,7 +39,7 @@ def why(
     import anyio
 
     from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.core.principals import LOCAL, OPERATOR
+    from goat_mcp.core.rights import LOCAL, OPERATOR
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)
@@ -73,7 +73,7 @@ async def _explain(
     facts: dict[str, Any] = {
         "tool": call.spec.rule_name,
         "effect": decision.effect.value,
-        "reason": decision.told,
+        "reason": decision.explanation,
         "mode": permission.modes.default.value,
         "risk": call.spec.risk.name.lower(),
     }
@@ -86,7 +86,7 @@ async def _explain(
         facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
     plans = decision.reason == "mode plan"  # which no rule lifts
     if decision.effect.value != "allow" and not decision.by_rule and not plans:
-        from goat_mcp.calls.permissions.narrowest import narrowest_rules
+        from goat_mcp.calls.permissions.approval import narrowest_rules
 
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
     return facts

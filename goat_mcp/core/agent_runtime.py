@@ -1,4 +1,4 @@
-"""What a handler may ask of agents. Source: Goondan, `ToolContext.runtime`. Who runs agents is not here."""
+"""What a handler may ask of agents. Source: Goondan, `ToolContext.runtime`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AgentRuntime(Protocol):
 
     async def spawn(self, type: str, *, name: str = "", message: str = "") -> Mapping[str, Any]:
         """Start an agent of a type: `{"name": ..., "type": ..., "taskId": ...}`, and the
-        `correlationId` of its answer to `message`, where there is one."""
+        `correlationId` of its answer to `message`, if there is one."""
         ...
 
     async def list(self) -> Sequence[Mapping[str, Any]]:

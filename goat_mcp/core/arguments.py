@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, cast, get_ar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from goat_mcp.core.coercion import Kind, coerced, has_lone_surrogate
-from goat_mcp.core.input_problems import Problem, input_error, shown_value
+from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 
 ABSENT_TEXTS = frozenset({"null", "undefined"})
 

@@ -1,8 +1,7 @@
-"""Which language model made a call, where that is known: our own agents say it, and few clients do.
+"""Which language model made a call, if known: our own agents say it, and few clients do.
 
-MCP has no place for a model's name. Codex sends it with each call, in `_meta["x-codex-turn-metadata"]`; any other
-client may say it in `_meta["goat-mcp/model"]`. Nothing but how a result is written may rest on it: a client says what
-it likes.
+MCP has no field for it. Codex sends it with each call, in `_meta["x-codex-turn-metadata"]`; any other client may send
+`_meta["goat-mcp/model"]`. A client can say anything, so only the wording of a result may depend on it.
 """
 
 from __future__ import annotations

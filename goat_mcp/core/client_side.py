@@ -1,4 +1,4 @@
-"""The client behind a call, as an upstream may ask it meanwhile. Tools of our own use `ToolContext.ask`."""
+"""The client behind a call, for upstreams that send requests to it. Our own tools use `ToolContext.ask`."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ class ClientRefused(Exception):
         self.data = data
 
 
-class NotAsked(ClientRefused):
-    """We put it to nobody; the client has refused nothing."""
+class RequestNotSent(ClientRefused):
+    """Nobody was asked; the client has refused nothing."""
 
 
-class Told(Protocol):
-    """Whom notifications go to."""
+class NotificationTarget(Protocol):
+    """A receiver of notifications."""
 
     @property
     def log_level(self) -> str:
-        """The least level of log messages it wants to see; empty where it wants none."""
+        """The least level of log messages it wants to see; empty if it wants none."""
         ...
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification. Lost where the client cannot be reached any more."""
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification. Lost if the client cannot be reached any more."""
         ...
 
 
-class ClientSide(Told, Protocol):
+class ClientSide(NotificationTarget, Protocol):
     """One client, for as long as one call of it lasts."""
 
     @property
-    def notices(self) -> Told | None:
-        """The way to the same client beside its calls, as long as it is there; None where its era has none."""
+    def notices(self) -> NotificationTarget | None:
+        """The way to the same client beside its calls, as long as it is there; None if its era has none."""
         ...
 
     @property
@@ -79,18 +79,18 @@ class ClientSide(Told, Protocol):
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """Answers that came with the call before anybody asked: for the upstream to use or to leave."""
+        """Answers that came with the call before anybody asked; the upstream may use them."""
         ...
 
     @property
     def known_roots(self) -> Sequence[Path] | None:
-        """What `roots` returns without asking; None where it has to."""
+        """What `roots` returns without asking; None if it has to."""
         ...
 
     async def roots(self) -> Sequence[Path]:
-        """Its local folders, asked for once a session; empty where it has none or does not say."""
+        """Its local folders, requested once a session; empty if it has none or does not say."""
         ...
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
-        """Put several requests at once; the raw results under the same keys. Raises `ClientRefused`."""
+        """Send several requests at once. Returns the raw results under the same keys. Raises `ClientRefused`."""
         ...

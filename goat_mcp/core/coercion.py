@@ -1,13 +1,17 @@
-"""Scalars and JSON as hosts and models send them: `"5"` for 5, `"true"` for true, a list as text. Data is not touched:
-which fields are data is for whoever asks to know. Contract: tools.md, "Arguments"."""
+"""Scalars and JSON as hosts and models send them: `"5"` for 5, `"true"` for true, a list as text; and input errors.
+
+The caller knows which fields are data, which is never converted. Contract: tools.md, "Arguments".
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Literal, cast
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 
 Kind = Literal["text", "choice", "integer", "number", "boolean", "list", "object", "any"]
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z")
@@ -16,7 +20,7 @@ _TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no"
 
 
 def coerced(kind: Kind, value: Any) -> Any:
-    """The value a field of this kind was meant to have; as it came where that is not clear."""
+    """The value a field of this kind was meant to have; as it came if that is not clear."""
     if kind in ("text", "any"):
         return value
     if isinstance(value, str):
@@ -43,22 +47,6 @@ def has_lone_surrogate(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_lone_surrogate, cast("list[Any]", value)))
 
 
-def has_infinity(value: Any) -> bool:
-    """Whether a number somewhere in a JSON value is none that JSON has: `1e400` is read as infinity."""
-    level: list[Any] = [value]
-    while level:
-        if any(isinstance(one, float) and not math.isfinite(one) for one in level):
-            return True
-        level = [inner for one in level for inner in _inside(one)]
-    return False
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return cast("dict[Any, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
-
-
 def _from_text(kind: str, text: str) -> Any:
     if kind == "integer" and _INTEGER.match(text):
         try:
@@ -79,3 +67,23 @@ def _from_text(kind: str, text: str) -> Any:
             return [parsed]
         return cast("Any", parsed)
     return text
+
+
+MAX_PROBLEMS = 12
+MAX_VALUE_CHARS = 60
+
+Problem = tuple[str, str]
+"""Where, and what is the case and wanted there."""
+
+
+def shown_value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, default=repr)
+    return f"{type(value).__name__} {cut_middle(text, MAX_VALUE_CHARS)}"
+
+
+def input_error(problems: Sequence[Problem]) -> ToolError:
+    lines = [f"{cut_middle(where, MAX_VALUE_CHARS)}: {what}" if where else what for where, what in problems]
+    shown = lines[:MAX_PROBLEMS]
+    if len(lines) > MAX_PROBLEMS:
+        shown.append(f"... and {len(lines) - MAX_PROBLEMS} more problems")
+    return ToolError(ErrorCode.INPUT, "\n".join(shown), "Correct these fields and call the tool again.")

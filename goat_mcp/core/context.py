@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
-from goat_mcp.core.principals import LOCAL
-from goat_mcp.core.rights import NO_LIMITS, Rights
+from goat_mcp.core.rights import LOCAL, NO_LIMITS, Rights
 
 if TYPE_CHECKING:
     from goat_mcp.core.model import CallingModel, ChatModel
@@ -23,7 +22,7 @@ WAIT_LIMIT_S = 45.0
 
 
 class Progress(Protocol):
-    """Tell the caller how far the call is. Values rise; the call goes on if nobody listens."""
+    """Report to the caller how far the call is. Values rise; the call goes on if nobody listens."""
 
     async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
 
@@ -34,15 +33,15 @@ async def no_progress(done: float, total: float | None = None, message: str | No
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """Facts of one call and the ways back to its caller.
+    """Facts of one call, and the ways to reach its caller.
 
     `session_key` scopes short-lived state (read state, shell directory), `principal` scopes what
     outlives a session (tasks); see design D6. `ask` reaches the person behind the client, `host_model` the client's
-    own model (None where it offers none). `client` is whom an upstream may ask and tell while it works. `rights`
+    own model (None if it offers none). `client` is the client as an upstream may ask and notify it. `rights`
     narrow the calls of an agent. `overrides` are the settings this session has changed (tool Config), by key. `meta`
     is the `_meta` of the client's request as it came; only an upstream call has a use for it. `while_elsewhere` is held
-    by a call that somebody else works on: others run in its place. `model` is there where one of our own agents calls
-    (`models.calling_model` knows the rest).
+    while an upstream works on the call: other calls run meanwhile. `model` is set if one of our own agents calls
+    (see `calling_model`).
     """
 
     call_id: str

@@ -1,4 +1,4 @@
-"""Questions to the person behind a client: a flat form and its answer. How it is shown is the adapter's business."""
+"""Questions to the person behind a client: a flat form and its answer. The server shows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice: `value` is what comes back, `title` what the person reads (the value where it is empty)."""
+    """One choice: `value` is what comes back, `title` what the person reads (the value if it is empty)."""
 
     value: str
     title: str = ""
@@ -27,14 +27,14 @@ class Question:
     multiple: bool = False
     required: bool = False
     default: str = ""
-    """What a text field shows at first, where the client can."""
+    """What a text field shows at first, if the client can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """What is asked in one go.
 
-    `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made anew, by another
+    `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made again, by another
     process too, with the answer at hand.
     """
 
@@ -44,7 +44,7 @@ class Form:
 
 
 class Reply(StrEnum):
-    """What became of a form."""
+    """The outcome of a form."""
 
     ACCEPTED = "accepted"
     DECLINED = "declined"
@@ -66,7 +66,7 @@ class Answer:
     values: Mapping[str, Value] = field(default_factory=dict[str, Value])
 
     def text(self, name: str) -> str:
-        """The answer to a question that takes one value; empty where it was left empty."""
+        """The answer to a question that takes one value; empty if it was left empty."""
         value = self.values.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
 

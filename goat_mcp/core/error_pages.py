@@ -119,7 +119,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ),
     ErrorCode.STALE: (
         "The file has changed since you read it, and the change cannot be placed safely. Nothing was done.",
-        "Read it again and make the change anew.",
+        "Read it again and repeat the change.",
     ),
     ErrorCode.NO_CHANGE: (
         "The old and the new text are the same, so there is nothing to change.",
@@ -143,7 +143,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ),
     ErrorCode.NOTEBOOK: (
         "The file is no notebook that can be read: its JSON is broken or its parts are missing. It was left as it is.",
-        "Mend it with Edit as the text that it is, or make a new one.",
+        "Fix it with Edit as plain text, or make a new one.",
     ),
     ErrorCode.CELL: (
         "The notebook has no cell of this id or number.",
@@ -185,7 +185,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "The MCP server the tool belongs to wants a login, or refused the one it was given. Nothing was done. Where "
         "the user was shown a page to log in, `login` in the error says what became of it: declined, cancelled, "
         "unfinished, failed or not_shown.",
-        "Tell the user: they log in with the command in the suggestion, then the same call works. Where they were "
+        "Tell the user: they log in with the command in the suggestion, then the same call works. If they were "
         "shown a page and have not finished, they may finish there.",
     ),
     ErrorCode.QUARANTINED: (
@@ -226,7 +226,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ),
     ErrorCode.CONFIG: (
         "The settings cannot be used. The message names the file or flag, the key and what is wanted.",
-        "The user mends them and starts goat-mcp again.",
+        "The user fixes them and starts goat-mcp again.",
     ),
     ErrorCode.SETTING: (
         "There is no setting of this name.",

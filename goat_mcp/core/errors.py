@@ -89,14 +89,14 @@ class ToolError(Exception):
     Args:
         code: the stable name of the failure.
         message: what is the case, with the value that caused it.
-        suggestion: one step the model (or its user) can take next; empty where there is none.
+        suggestion: one step the model (or its user) can take next; empty if there is none.
         facts: machine-readable facts, beside code, message and suggestion.
         output: what the caller should still see, e.g. the output of a command that failed. It is
             not part of the message and not cut with it.
-        name: what the failure is called, where that is not the code's name: a handler's own exception.
-        help_url: where to read more, where that is not the code's page.
-        message_limit: characters of the message that are told.
-        interrupts: a person (or a policy that speaks for one) refused and wants nothing else begun: the calls
+        name: what the failure is called, if that is not the code's name: a handler's own exception.
+        help_url: where to read more, if that is not the code's page.
+        message_limit: characters of the message that are sent.
+        interrupts: a person (or a policy) refused and wants nothing else started: the calls
             that came together with this one are not run. Source: Goat, "deny -> error + maybe interrupt".
     """
 

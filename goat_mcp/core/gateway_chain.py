@@ -24,7 +24,7 @@ def new_instance() -> str:
 
 
 def instance_in(meta: object) -> str:
-    """The id that an answer tells; empty where it is no gateway's."""
+    """The id in an answer; empty if no gateway sent it."""
     told: Any = cast("Mapping[str, Any]", meta).get(INSTANCE_KEY) if isinstance(meta, Mapping) else None
     return told if isinstance(told, str) and len(told) <= 64 else ""
 

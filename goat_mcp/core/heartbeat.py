@@ -1,4 +1,4 @@
-"""A sign of life while a call waits for something that tells nothing of its progress."""
+"""Progress messages for a call that waits for something that reports none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class _Heard:
-    """A call's progress, and when it was last told."""
+    """A call's progress, and when it was last reported."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -35,8 +35,8 @@ async def with_heartbeat(work: Callable[[], Awaitable[T]], ctx: ToolContext, mes
 
 
 async def filling_silence(work: Callable[[ToolContext], Awaitable[T]], ctx: ToolContext, message: str) -> T:
-    """As `with_heartbeat`, for work that may tell of progress itself, to the context it is given: while it does, its
-    own words are enough."""
+    """As `with_heartbeat`, for work that may report progress itself, to the context it gets: while it does, its
+    own reports are enough."""
     if not ctx.wants_progress:
         return await work(ctx)
     heard = _Heard(ctx.progress)
@@ -65,7 +65,7 @@ async def _fill(heard: _Heard, started_s: float, message: str) -> None:
 
 
 async def beat(progress: Progress, message: str) -> None:
-    """Tell the seconds and `message` every now and then, until cancelled."""
+    """Report the seconds and `message` every few seconds, until cancelled."""
     started_s = time.monotonic()
     while True:
         await anyio.sleep(HEARTBEAT_S)

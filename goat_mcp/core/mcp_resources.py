@@ -1,4 +1,4 @@
-"""The resources of other MCP servers, as tools see them. Whoever talks to those servers implements `McpResources`."""
+"""The resources of other MCP servers, as tools see them. The client of those servers implements `McpResources`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from goat_mcp.core.context import ToolContext
 class ServerResources:
     """What one server lists: wire entries as they came, each with a `uri` or `uriTemplate` that is text.
 
-    `problem` says in words why that is not all of it, or nothing; empty where nothing is wrong.
+    `problem` says in words why that is not all of it, or nothing; empty if nothing is wrong.
     """
 
     server: str
@@ -34,7 +34,7 @@ class McpResources(Protocol):
         ...
 
     async def list(self, server: str, max_wait_s: float, *, caller: ToolContext | None = None) -> ServerResources:
-        """One server's resources. Where it wants a login first, the client behind `caller` may be asked for one.
+        """One server's resources. If it wants a login first, the client behind `caller` may be asked for one.
 
         Raises `ToolError`: NOT_FOUND for a server nobody knows, else why nothing came.
         """

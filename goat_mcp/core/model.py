@@ -1,4 +1,4 @@
-"""A language model as agents and summaries see it, whoever serves it: an endpoint, or the host through sampling."""
+"""A language model as agents and summaries see it: an endpoint, or the host's model through sampling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModelMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelTool:
-    """A tool as a model is told of it."""
+    """A tool as a model sees it."""
 
     name: str
     description: str
@@ -47,7 +47,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """`stop_reason` is MCP's: endTurn, maxTokens, toolUse, stopSequence. Tokens are None where nobody counted."""
+    """`stop_reason` is MCP's: endTurn, maxTokens, toolUse, stopSequence. Tokens are None if nobody counted."""
 
     content: tuple[Block, ...]
     stop_reason: str = "endTurn"
@@ -65,7 +65,7 @@ class ModelReply:
 
 
 def malformed_arguments(tool_use: Block) -> str:
-    """Why the arguments a model wrote for this tool use cannot be used; empty where they can."""
+    """Why the arguments a model wrote for this tool use cannot be used; empty if they can."""
     return str(tool_use.get("_meta", {}).get(MALFORMED_META_KEY, ""))
 
 
@@ -78,7 +78,7 @@ class CallingModel:
 
 
 class ChatModel(Protocol):
-    """Something that answers a conversation. Raises `ToolError` where it cannot."""
+    """Something that answers a conversation. Raises `ToolError` if it cannot."""
 
     @property
     def takes_tools(self) -> bool: ...

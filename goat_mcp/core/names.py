@@ -17,20 +17,14 @@ RESOURCE_PREFIX = "resource:"
 """What marks a declared resource where all of its exports are meant."""
 NOTES_TOOL = "memento__note"
 NOTES_FOLDER = ".goa/memory"
-"""Where a project's notes lie in it. Source: goa, "memento"."""
+"""Where a project's notes are. Source: goa, "memento"."""
 NAME_CAP = 50
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _HASH_CHARS = 8
 
-BUILTIN_NAMES = (
-    *("Bash", "Read", "Write", "Edit", "Glob", "Grep", "TaskOutput", "TaskStop"),
-    *("TodoWrite", "Config", "ExitPlanMode", "AskUserQuestion", "WebFetch", "WebSearch", "Agent"),
-    *("ListMcpResources", "ReadMcpResource", "NotebookEdit", "TeamCreate", "SendMessage", "TeamDelete"),
-)
-"""The 21 static tools in their order (source: Goat). Rules may name those that are not installed."""
-META_NAMES = ("search_tools", "describe_tool", "call_tool", "call_tool_readonly")
-"""The tools by which a large catalog's tools are found and called (DEF-2). No upstream's tool gets these names."""
+SEARCH_TOOLS, CALL_TOOL, CALL_TOOL_READONLY = "search_tools", "call_tool", "call_tool_readonly"
+"""Meta-tools that the catalog and the pipeline treat in a way of their own (DEF-2)."""
 
 CLAUDE_CODE_ALIASES = {"Task": "Agent", "FileRead": "Read", "FileWrite": "Write", "FileEdit": "Edit"}
 GOA_ALIASES = {
@@ -96,7 +90,7 @@ def clean_server_name(key: str) -> str:
 
 
 def exposed_name(prefix: str, native: str, *, server: str, cap: int = NAME_CAP) -> str:
-    """The name clients see for `native` of `server`: `prefix + native`, cleaned and cut where hosts need it.
+    """The name clients see for `native` of `server`: `prefix + native`, cleaned and cut if hosts need it.
 
     Every name that had to be altered ends in `_` and 8 hex digits of SHA-256(server NUL native), so it
     depends on nothing but the upstream's own config entry and the native name.

@@ -1,4 +1,4 @@
-"""What is taken out of texts before they are logged, recorded or told: secrets by value, by name and by shape.
+"""Removes secrets from texts before they are logged, recorded or sent: by value, by name and by shape.
 
 It is incomplete by nature: a secret of no known shape that nobody configured, or one that was encoded, is not
 recognised. What a tool returns of the user's own files and commands is never touched.
@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, cast
 from urllib.parse import quote
+
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 
 REDACTED = "[redacted]"
 _MIN_VALUE_CHARS = 6
@@ -153,3 +155,46 @@ def _keep_name(match: re.Match[str]) -> str:
     if secret.startswith((REDACTED, REDACTED[:-1])):
         return match.group()
     return f"{groups['name']}{opening}{REDACTED}"
+
+
+_QUOTES_FILES = frozenset(
+    {
+        ErrorCode.NO_MATCH,
+        ErrorCode.AMBIGUOUS,
+        ErrorCode.PLACEHOLDER,
+        ErrorCode.NO_CHANGE,
+        ErrorCode.STALE,
+        ErrorCode.NOTEBOOK,
+        ErrorCode.CELL,
+        ErrorCode.PATTERN,
+        ErrorCode.EXIT,
+    }
+)
+"""Their messages quote what a Read of the same file shows; who fixes the edit needs it unchanged."""
+
+
+def redacted_error(error: ToolError, redactor: Redactor) -> ToolError:
+    """The error itself if it holds no secret. `output`, what a tool gave until it failed, is not ours to change."""
+    only_values = error.code in _QUOTES_FILES
+    clean = redactor.values if only_values else redactor.text
+    message, suggestion = clean(error.message), clean(error.suggestion)
+    facts = None if error.facts is None else redactor.tree(error.facts, by_name=False, only_values=only_values)
+    if (message, suggestion) == (error.message, error.suggestion) and facts == error.facts:
+        return error
+    return ToolError(
+        error.code,
+        message,
+        suggestion,
+        facts=facts,
+        output=error.output,
+        interrupts=error.interrupts,
+        name=error.name,
+        help_url=error.help_url,
+        message_limit=error.message_limit,
+    ).with_traceback(error.__traceback__)
+
+
+def redacted_upstream_error(error: UpstreamError, redactor: Redactor) -> UpstreamError:
+    """What an upstream answered, as it is but for values that only we gave it: its own variables and headers."""
+    message, data = redactor.values(error.message), redactor.tree(error.data, only_values=True)
+    return error if (message, data) == (error.message, error.data) else UpstreamError(error.code, message, data)

@@ -1,9 +1,9 @@
-"""What of our own can be read under `goat://...`. A provider lies beside the state it shows; a server reads it."""
+"""Our own resources, under `goat://...`, and who wants to know when one changes. A server reads the providers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from goat_mcp.core.context import ToolContext
@@ -36,7 +36,7 @@ class ResourceProvider(Protocol):
         ...
 
     async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
-        """What `ctx.principal` may see there; None where there is nothing, or nothing of that principal's."""
+        """What `ctx.principal` may see there; None if there is nothing, or nothing of that principal's."""
         ...
 
 
@@ -56,3 +56,29 @@ def last_part(uri: str, folder: str) -> str | None:
     """`goat://tasks/abc` below `goat://tasks/` -> `abc`. None for a URI that is not one part below the folder."""
     name = uri.removeprefix(folder) if uri.startswith(folder) else ""
     return name if name and "/" not in name else None
+
+
+Listener = Callable[[str, str | None], None]
+"""Gets the URI and the principal it changed for, None for everybody."""
+IsWatched = Callable[[str, str | None], bool]
+
+
+class Announcements:
+    """State announces the URI of what changed; a server passes it on to its subscribers. Listeners must not block."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self._watches: list[IsWatched] = []
+
+    def listen(self, listener: Listener, is_watched: IsWatched = lambda uri, principal: True) -> None:
+        """`is_watched` says whether a change interests anybody; if not, nobody need look for one."""
+        self._listeners.append(listener)
+        self._watches.append(is_watched)
+
+    def changed(self, uri: str, principal: str | None = None) -> None:
+        """What is under `uri` changed, as `principal` reads it; only that one is told. None stands for everybody."""
+        for listener in self._listeners:
+            listener(uri, principal)
+
+    def is_watched(self, uri: str, principal: str | None = None) -> bool:
+        return any(is_watched(uri, principal) for is_watched in self._watches)

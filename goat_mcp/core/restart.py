@@ -1,4 +1,4 @@
-"""That the server is to start itself anew: from whoever asks for it to whoever serves. How: `server.restart`."""
+"""A request that the server restarts itself. `server.restart_handoff` does it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _nothing() -> None:
 
 
 class Restart:
-    """`prevented` says why this process cannot; empty where it can. `check` raises `ToolError` where the process
+    """`prevented` says why this process cannot; empty if it can. `check` raises `ToolError` if the process
     that would follow could not start.
 
     `times_s` are when this server did so before and does now, of a clock that goes on over restarts: a model that asks
@@ -47,7 +47,7 @@ class Restart:
         return count
 
     def wait_s(self) -> float:
-        """How long it is until the next one is allowed; 0 where that is now."""
+        """How long it is until the next one is allowed; 0 if that is now."""
         count = self.in_a_row
         if count < AT_ONCE:
             return 0.0
@@ -63,7 +63,7 @@ class Restart:
         self.check, self.times_s = check, times_s
 
     def request(self, reason: str) -> None:
-        """Calls that run are let finish, and answered; then the process is replaced."""
+        """Calls that run may finish, and are answered; then the process is replaced."""
         if not self.wanted.is_set():
             self.times_s = (*self.times_s, self._clock())[-_REMEMBERED:]
         self.reason = reason

@@ -1,4 +1,4 @@
-"""What a call may do: no more than its client's profiles leave it, an agent's no more than the call that started it."""
+"""For whom a call is made, and what it may do: profiles limit it, and an agent has no more than its starter."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ from dataclasses import dataclass
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 
+LOCAL = "local"
+"""The user who started this process, and all that has no other principal."""
+OPERATOR = "operator"
+"""A client with the server's own token."""
+ANONYMOUS = "anonymous"
+"""A client of a server that needs no token."""
+USERS = frozenset({LOCAL, OPERATOR, ANONYMOUS})
+"""Those who are the user, not a profile: they see what is the user's own in every workspace."""
+OWNERS = frozenset({LOCAL, OPERATOR})
+"""Those who run goat-mcp and decide about what serves all its clients."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rights:
     """Names are rule names, or `mcp__SERVER` for all tools of a server; `allowed` None means the whole catalog.
 
     `modes` are permission modes of which each may only narrow. `depth` counts agents: 0 is a client's own call.
-    `client_session` is the session whose permission mode holds, where it is not the call's own. `writes_below` is the
+    `client_session` is the session whose permission mode holds, if it is not the call's own. `writes_below` is the
     absolute path that every file written lies below, or empty. `profiles` are those of the settings of which each
     narrows what there is (PRF-1).
     """
@@ -42,7 +53,7 @@ class Rights:
         writes_below: str = "",
         granted: frozenset[str] = frozenset(),
     ) -> Rights:
-        """The rights of an agent that a call with these rights starts. Where a limit is there already it stays."""
+        """The rights of an agent that a call with these rights starts. If a limit is there already it stays."""
         return Rights(
             allowed=_both(self.allowed, allowed),
             denied=self.denied | denied,

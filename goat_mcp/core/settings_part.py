@@ -1,11 +1,12 @@
-"""Base of every part of the settings tree. A part lives beside the code it configures."""
+"""Base classes and types for the parts of the settings tree. A part is beside the code it configures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, cast
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 
 class SettingsPart(BaseModel):
@@ -14,7 +15,7 @@ class SettingsPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-def left_out() -> Any:
+def default_part() -> Any:
     """The default of a part inside another: an empty one, made by the validator of the whole.
 
     An object as the default would have each part compiled for itself at every start.
@@ -41,3 +42,22 @@ def one_or_many(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(one_or_many)]
+
+
+def _check(url: str) -> str:
+    if url and not _is_base_url(url):
+        raise ValueError("wants http(s)://HOST[:PORT][/PATH], without user, password, ? or #")
+    return url.rstrip("/")
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_address = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and has_address and "@" not in parts.netloc and not set("?#") & set(url)
+
+
+BaseUrl = Annotated[str, AfterValidator(_check)]
+"""Whole, without a secret in it and without a slash at its end; empty if there is none."""

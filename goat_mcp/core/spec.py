@@ -107,5 +107,5 @@ class ToolSpec:
 
 
 def risk_and_hints(side_effect: SideEffect, risk: Risk | None = None, hints: Hints | None = None) -> tuple[Risk, Hints]:
-    """Derive both from the side effect where a tool does not state its own (design D13)."""
+    """Derive both from the side effect if a tool does not state its own (design D13)."""
     return (RISK_OF[side_effect] if risk is None else risk, hints or HINTS_OF[side_effect])

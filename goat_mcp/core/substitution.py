@@ -1,7 +1,7 @@
-"""References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and to secrets.
+"""References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and secrets.
 
-Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; where those are read from is the caller's. `:-default` may
-follow the name of a variable. What looks like a reference and is none is refused rather than handed on as it is.
+Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; the caller reads them. `:-default` may follow the name of a
+variable. A text that looks like a reference and is none is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def substitute(
 ) -> Any:
     """`value` with the references in all its texts replaced. Raises `Unresolved`.
 
-    `on_variable` hears the name and the value of each variable that was used.
+    `on_variable` gets the name and the value of each variable that was used.
     """
 
     def found(match: re.Match[str]) -> str:
@@ -98,7 +98,7 @@ def _refuse_mistyped(text: str) -> None:
 
 
 def secret_reference_in(value: Any) -> str:
-    """The first reference to a secret in the texts of `value`, as it is written; empty where there is none.
+    """The first reference to a secret in the texts of `value`, as it is written; empty if there is none.
 
     A variable is one by its name: `${env:GITHUB_TOKEN}`.
     """

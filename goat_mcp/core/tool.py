@@ -20,16 +20,16 @@ ModelT = TypeVar("ModelT", bound=ToolInput)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a call touches, for the scheduler.
+    """What a call touches, for the scheduler and for rules.
 
     Paths are absolute. Two calls of one category (e.g. "shell") in one session take turns. `risk` is this call's own,
-    where a tool's calls differ; None means the tool's. `asked` are the paths as the call names them, before links are
-    followed, for rules about paths. Source: goa `Accessor`.
+    if a tool's calls differ; None means the tool's. `asked` are the paths as the call names them, before links are
+    followed. Source: goa `Accessor`.
 
-    `seen` are the arguments as rules, hooks and the record see them, where a tool that is judged as Bash has no
-    `command` of its own. `runs` is further shell text that the call runs, e.g. on another machine: rules about commands
-    may deny it or ask about it, and none can allow it. `script_sha256` is that of a script file that the call runs, and
-    `handler` tells the state of the files that a declared tool consists of, both as they were judged.
+    `judged_arguments` are the arguments as rules, hooks and the record see them, if a tool that is judged as Bash has
+    no `command` of its own. `runs` is further shell text that the call runs, e.g. on another machine: rules about
+    commands may deny it or ask about it, and none can allow it. `script_sha256` is the hash of a script file that the
+    call runs, `handler` the state of the files that a declared tool consists of, both as they were judged.
     """
 
     asked: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Access:
     writes: tuple[str, ...] = ()
     category: str = ""
     risk: Risk | None = None
-    seen: Mapping[str, Any] | None = None
+    judged_arguments: Mapping[str, Any] | None = None
     runs: tuple[str, ...] = ()
     script_sha256: str = ""
     handler: str = ""
@@ -75,7 +75,7 @@ class BuiltinTool(ABC, Generic[ModelT]):
     """
 
     contract: ClassVar[ToolSpec]
-    """The spec, for whoever has only the class."""
+    """The spec, without an instance."""
     examples: ClassVar[tuple[ToolExample, ...]] = ()
     _reader: ClassVar[ArgumentReader[Any]]
 

@@ -1,7 +1,6 @@
-"""Whether a URI may have been made from a template (RFC 6570).
+"""Whether a URI may come from a template (RFC 6570).
 
-Templates come from strangers: matching takes linear time. It is about routing, so it errs on the side of a match; what
-the values are is the business of whoever owns the template.
+Templates come from others, so matching takes linear time. It is used for routing: if in doubt it matches.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from goat_mcp.catalog.builtin_contracts import names_of_ours
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.extensions import UserCode, notices
 from goat_mcp.gateway.build.manifests import why_off
@@ -78,13 +79,13 @@ class Diagnostics:
         """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
         if (programs := self._code.programs) is None:
             return ()
-        from goat_mcp.calls.hooks import silent
+        from goat_mcp.calls.hooks.command import unmatched_hooks
 
-        tools = {*BUILTIN_NAMES, *META_NAMES, *(tool.spec.rule_name for tool in self._registry.snapshot.tools.values())}
+        tools = {*names_of_ours(), *(tool.spec.rule_name for tool in self._registry.snapshot.tools.values())}
         listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
         unlisted = {status.server for status in self._upstreams.status() if not status.version} - listed
         return tuple(
-            silent.silent_hooks(programs.hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted)
+            unmatched_hooks(programs.hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted)
         )
 
     def _rules_about_nobody(self) -> list[dict[str, Any]]:

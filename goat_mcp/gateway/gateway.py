@@ -14,8 +14,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
-from goat_mcp.catalog.builtin_contracts import builtin_contracts, meta_contracts
-from goat_mcp.catalog.deferred_tool import DeferredTool
+from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -114,7 +113,7 @@ class Gateway:
         self.user_code = read_user_code(claude_files, s, hooks)
         self.steps = self.user_code.steps
         for contract in (*builtin_contracts(), *meta_contracts()):
-            self.registry.register(DeferredTool(contract, self.builtin))
+            self.registry.register(LazyTool(contract, self.builtin))
         register_tools(self.user_code.extensions, self.registry, self._lists_outdated)
         chosen.check_allowed_are_on(self.registry)
         self.upstreams = build_upstreams(

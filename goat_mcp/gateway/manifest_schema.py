@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from goat_mcp.catalog.profile_options import ProfileOptions
+from goat_mcp.catalog.filter import ProfileOptions
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT
 from goat_mcp.manifests.entry import ENTRY_KEYS, HTTP_KEYS, METHODS, MODULE_SHAPE
 from goat_mcp.manifests.kinds import (

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.calls.permissions.own_commands import changes_something
-from goat_mcp.calls.permissions.text_pattern import text_pattern
+from goat_mcp.calls.permissions.mode import changes_something
+from goat_mcp.calls.permissions.patterns import text_pattern
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.tool import Access
@@ -92,7 +92,7 @@ def _with_commands(access: Access, export: Export, input: Mapping[str, Any], wor
     if export.spec.canonical_name != "Bash":
         return replace(access, runs=(command, *inside), script_sha256=sha256)
     rest = {name: value for name, value in input.items() if name not in folded}
-    return replace(access, seen={"command": command, **rest}, runs=inside, script_sha256=sha256)
+    return replace(access, judged_arguments={"command": command, **rest}, runs=inside, script_sha256=sha256)
 
 
 def _words(input: Mapping[str, Any], names: Sequence[str]) -> list[str]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.core.agent_runtime import AgentRuntime
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.computing.fair_queue import FairQueue

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
-from goat_mcp.core.json_depth import is_deeper
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.json_values import is_deeper
+from goat_mcp.core.surrogates import escaped_surrogates
 
 _DEFAULT_STEP = "Read the message, correct the call, or try another way."
 _MAX_NAME_CHARS = 80
@@ -26,9 +26,9 @@ def handler_failed(
     """`E_TOOL` with the handler's own words, at most `limit` characters (`errorMessageLimit`)."""
     return ToolError(
         ErrorCode.TOOL,
-        visible_surrogates(message),
-        cut_middle(visible_surrogates(suggestion), limit) or _DEFAULT_STEP,
-        name=visible_surrogates(name[:_MAX_NAME_CHARS]),
+        escaped_surrogates(message),
+        cut_middle(escaped_surrogates(suggestion), limit) or _DEFAULT_STEP,
+        name=escaped_surrogates(name[:_MAX_NAME_CHARS]),
         help_url=help_url if _is_link(help_url) else "",
         message_limit=limit,
     )
@@ -85,6 +85,6 @@ def write_json(value: Any) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as problem:
-            half = visible_surrogates(text[problem.start])
+            half = escaped_surrogates(text[problem.start])
             raise ValueError(f"a text of it holds {half}, half of a surrogate pair") from None
     return text

@@ -21,7 +21,7 @@ import anyio.lowlevel
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_log import DROPPED
@@ -170,7 +170,7 @@ class PythonWorker(Runner):
             if "log" in message:
                 level, text = message["log"]
                 ctx.logger.log(
-                    logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", visible_surrogates(text)
+                    logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", escaped_surrogates(text)
                 )
             elif "dropped" in message:
                 lines = message["dropped"]

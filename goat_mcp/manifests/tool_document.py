@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from goat_mcp.catalog.builtin_contracts import builtin_names
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT
-from goat_mcp.core.names import BUILTIN_NAMES, NAME_CAP, SEPARATOR
+from goat_mcp.core.names import NAME_CAP, SEPARATOR
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, Toolset, ToolSpec
 from goat_mcp.manifests.entry import Entry, read_entry
@@ -155,7 +156,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *,
             risk=Risk[risk.upper()] if risk else RISK_OF[effect],
             hints=_hints(fields, effect),
             examples=_examples(fields),
-            canonical_name=fields.choice("judgedAs", BUILTIN_NAMES) or "",
+            canonical_name=fields.choice("judgedAs", builtin_names()) or "",
         ),
         fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),
         _access(fields, schema, ships_with_us=ships_with_us),

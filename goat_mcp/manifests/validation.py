@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.core.coercion import Kind, coerced, has_infinity, has_lone_surrogate
+from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.input_problems import Problem, input_error, shown_value
+from goat_mcp.core.json_values import has_infinity
 
 if TYPE_CHECKING:
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
@@ -61,13 +61,13 @@ class Parameters:
         return ready
 
     def _mismatches(self, ready: Mapping[str, Any], known: Sequence[Problem]) -> list[Problem]:
-        from goat_mcp.catalog.schemas.bounded_schema import LeadsNowhere, Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable, UnresolvableReference
 
         found: dict[Problem, None] = {}
         try:
             for error in self._compiled.errors(ready):
                 found[self._described(error)] = None
-        except LeadsNowhere as why:
+        except UnresolvableReference as why:
             raise _broken(why) from None
         except Uncheckable as why:
             raise ToolError(ErrorCode.INPUT, f"these arguments cannot be checked: {why}", "Send less.") from None

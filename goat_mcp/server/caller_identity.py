@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.principals import ANONYMOUS, LOCAL
-from goat_mcp.core.rights import NO_LIMITS, Rights
+from goat_mcp.core.rights import ANONYMOUS, LOCAL, NO_LIMITS, Rights
 from goat_mcp.server.client_channel import Context
 
 if TYPE_CHECKING:  # there are tokens over HTTP only

@@ -16,7 +16,7 @@ from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotAsked, Told
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotificationTarget, RequestNotSent
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.model import ModelReply, ModelRequest
@@ -43,7 +43,7 @@ class ChannelClient:
         answers: Mapping[str, Any],
         known_roots: ClientRoots,
         session_key: str,
-        notices: Told | None = None,
+        notices: NotificationTarget | None = None,
     ) -> None:
         self.notices = notices
         self._channel = channel
@@ -82,7 +82,7 @@ class ChannelClient:
         try:
             return await self._channel.ask_all(questions)
         except AskedEnough as enough:
-            raise NotAsked(enough.error.code, enough.error.message) from None
+            raise RequestNotSent(enough.error.code, enough.error.message) from None
         except MCPError as refused:
             raise ClientRefused(refused.error.code, refused.error.message, refused.error.data) from None
 
@@ -113,10 +113,10 @@ class ChannelClient:
         """The call has its result: what comes now is sent apart from it, if the era has a way for that."""
         self._is_over = True
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         if self._is_over:
             if self.notices is not None:
-                await self.notices.tell(method, params)
+                await self.notices.notify(method, params)
             return
         try:
             await self._channel.notify(method, params)
@@ -125,7 +125,7 @@ class ChannelClient:
 
 
 class SessionNotices:
-    """The way to a handshake client outside its calls, for as long as its connection lasts. A `Told`."""
+    """The way to a handshake client outside its calls, for as long as its connection lasts. A `NotificationTarget`."""
 
     def __init__(self, session: ServerSession, level: Callable[[], str]) -> None:
         self._session = session
@@ -135,7 +135,7 @@ class SessionNotices:
     def log_level(self) -> str:
         return self._level()
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
         try:
             await self._session.send_notification(notification)

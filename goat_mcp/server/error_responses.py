@@ -11,7 +11,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.server.sanitize_result import sound
 
 RESOURCE_NOT_FOUND = -32002
@@ -29,7 +29,7 @@ def check(result: ToolResult) -> ToolResult:
     data = {key: value for key, value in facts.items() if key not in ("status", "error")}
     data |= {key: described[key] for key in ("code", "suggestion", "helpUrl") if described.get(key)}
     code = types.INVALID_PARAMS if result.error_code in _THE_CLIENTS else types.INTERNAL_ERROR
-    message = visible_surrogates(described.get("message") or result.text)
+    message = escaped_surrogates(described.get("message") or result.text)
     raise MCPError(code=code, message=message, data=sound(data) or None)
 
 
@@ -44,13 +44,13 @@ def refusal(error: ToolError) -> MCPError:
 
 def relayed_error(error: UpstreamError) -> MCPError:
     """An upstream's own protocol error, as its client gets it."""
-    return MCPError(code=error.code, message=visible_surrogates(error.message), data=sound(error.data))
+    return MCPError(code=error.code, message=escaped_surrogates(error.message), data=sound(error.data))
 
 
 def no_such_resource(uri: str, version: str) -> MCPError:
     is_modern = version in MODERN_PROTOCOL_VERSIONS
     return MCPError(
         code=types.INVALID_PARAMS if is_modern else RESOURCE_NOT_FOUND,
-        message=f"resource not found: {visible_surrogates(uri[:200])}",
-        data={"uri": visible_surrogates(uri)},
+        message=f"resource not found: {escaped_surrogates(uri[:200])}",
+        data={"uri": escaped_surrogates(uri)},
     )

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from goat_mcp.core.json_depth import is_deeper
+from goat_mcp.core.json_values import is_deeper
 from goat_mcp.core.result import text_block
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.server.downgrade_result import is_plain_text
 
 MAX_DEPTH = 190
@@ -59,7 +59,7 @@ def sound(value: Any, room: int = MAX_DEPTH) -> Any:
     """A JSON value that can be written and read. `room` is how many lists and objects may lie in one another; what
     lies deeper is null."""
     if isinstance(value, str):
-        return visible_surrogates(value)
+        return escaped_surrogates(value)
     if isinstance(value, dict | list | tuple) and not room:
         return None
     if isinstance(value, dict):

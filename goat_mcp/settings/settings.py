@@ -10,18 +10,17 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, PrivateAttr
 
 from goat_mcp.agents.options import AgentOptions
-from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
 from goat_mcp.calls.hooks.options import HookSettings
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
-from goat_mcp.catalog.deferred_listing import TOKEN_BUDGET, CatalogMode
-from goat_mcp.catalog.profile_options import ProfileName, ProfileOptions
+from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
-from goat_mcp.core.settings_part import Names, SettingsPart, left_out, one_or_many
+from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.editing.options import EditOptions, FileOptions
 from goat_mcp.files.search.options import SearchLimits
@@ -87,24 +86,24 @@ class Settings(SandboxOptions):
     tools: Mapping[str, Mapping[str, Any]] = {}
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None
-    plan: PlanOptions = left_out()
-    permissions: PermissionSettings = left_out()
+    plan: PlanOptions = default_part()
+    permissions: PermissionSettings = default_part()
     claude_settings: Paths = ()
-    hooks: HookSettings = left_out()
+    hooks: HookSettings = default_part()
     extensions: Names = ()
-    output: OutputSettings = left_out()
-    files: FileOptions = left_out()
-    edit: EditOptions = left_out()
-    bash: BashOptions = left_out()
-    search: SearchLimits = left_out()
-    web: WebOptions = left_out()
-    agent: AgentOptions = left_out()
-    catalog: CatalogSettings = left_out()
+    output: OutputSettings = default_part()
+    files: FileOptions = default_part()
+    edit: EditOptions = default_part()
+    bash: BashOptions = default_part()
+    search: SearchLimits = default_part()
+    web: WebOptions = default_part()
+    agent: AgentOptions = default_part()
+    catalog: CatalogSettings = default_part()
     profiles: Mapping[ProfileName, ProfileOptions] = {}
     profile: str = ""
     profile_of_client: Mapping[str, str] = {}
-    audit: AuditSettings = left_out()
-    limits: LimitSettings = left_out()
+    audit: AuditSettings = default_part()
+    limits: LimitSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])

@@ -10,8 +10,8 @@ from collections import OrderedDict, deque
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.resources import Announcements
 
 CALLS_URI = "goat://calls"
 KEPT_CALLS = 100

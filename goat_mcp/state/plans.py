@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from goat_mcp.core.principals import LOCAL
+from goat_mcp.core.rights import LOCAL
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning, set_aside, write_private

@@ -11,9 +11,17 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.resources import OUTPUT_URI, Entry, Reading, json_entry, json_reading, last_part, template
+from goat_mcp.core.resources import (
+    OUTPUT_URI,
+    Announcements,
+    Entry,
+    Reading,
+    json_entry,
+    json_reading,
+    last_part,
+    template,
+)
 from goat_mcp.state.call_log import CALLS_URI, KEPT_CALLS, CallLog
 from goat_mcp.state.plans import Plan, PlanMark, PlanStore
 from goat_mcp.state.spill import SpillFiles

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.resources import Announcements
 from goat_mcp.state.database import Database
 
 if TYPE_CHECKING:

@@ -129,7 +129,7 @@ async def _ended(spawner: Spawner, agent: StartedAgent, notices: list[str]) -> T
     error, outcome = work.error, work.outcome
     if outcome is not None and outcome.status == "stopped":
         step = (
-            f"Go on with it by resume: {agent.id}." if work.can_be_resumed else "Start it anew, if it is still wanted."
+            f"Go on with it by resume: {agent.id}." if work.can_be_resumed else "Start a new one if it is still needed."
         )
         error = ToolError(ErrorCode.CANCELLED, "the agent was stopped", step)
     notices = [*work.notices, *notices]

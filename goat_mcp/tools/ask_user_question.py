@@ -25,7 +25,7 @@ _GOA_FIELDS = frozenset({"title", "allow_free_text"})
 _PREVIEW_CHARS = 2_000
 
 
-class Choice(BaseModel):
+class QuestionOption(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     label: Annotated[str, Field(min_length=1)]
@@ -33,14 +33,14 @@ class Choice(BaseModel):
     preview: str = ""
 
 
-class Asked(BaseModel):
+class AskedQuestion(BaseModel):
     """One question in either form. What only goa's form has is accepted and not listed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     question: Annotated[str, Field(min_length=1)]
     header: Annotated[str, Field(max_length=MAX_HEADER_CHARS)]
-    options: Annotated[list[Choice], Field(json_schema_extra={"minItems": 2, "maxItems": 4})]
+    options: Annotated[list[QuestionOption], Field(json_schema_extra={"minItems": 2, "maxItems": 4})]
     multiSelect: bool = False
     title: SkipJsonSchema[str] = ""
     summary: SkipJsonSchema[str] = ""
@@ -49,7 +49,7 @@ class Asked(BaseModel):
     is_goas: SkipJsonSchema[bool] = False
 
     @model_validator(mode="after")
-    def _counts_and_labels(self) -> Asked:
+    def _counts_and_labels(self) -> AskedQuestion:
         labels = [option.label for option in self.options]
         if len(set(labels)) < len(labels):
             raise ValueError(f"labels must differ, got {', '.join(labels)}")
@@ -66,7 +66,7 @@ class Asked(BaseModel):
 
 
 class AskUserQuestionInput(ToolInput):
-    questions: list[Asked] = Field(min_length=1, max_length=4)
+    questions: list[AskedQuestion] = Field(min_length=1, max_length=4)
     answers: Annotated[dict[str, str | list[str]], WithJsonSchema({"type": "object"})] = Field(
         default_factory=dict[str, str | list[str]], description="Known ones by question; not asked again"
     )
@@ -179,13 +179,13 @@ class AskUserQuestion(
         return _result(answers, "answered" if complete else "incomplete")
 
 
-def _forms(questions: list[Asked]) -> list[list[Asked]]:
+def _forms(questions: list[AskedQuestion]) -> list[list[AskedQuestion]]:
     """What is shown together: Claude Code's questions as one form, goa's one form each."""
     together = [asked for asked in questions if not asked.is_goas]
     return [*([together] if together else []), *([asked] for asked in questions if asked.is_goas)]
 
 
-def _form(questions: list[Asked]) -> Form:
+def _form(questions: list[AskedQuestion]) -> Form:
     fields: list[Question] = []
     for number, asked in enumerate(questions, 1):
         options = tuple(
@@ -202,7 +202,7 @@ def _form(questions: list[Asked]) -> Form:
     return Form("\n\n".join(_message(asked) for asked in questions), tuple(fields))
 
 
-def _message(asked: Asked) -> str:
+def _message(asked: AskedQuestion) -> str:
     previews = [f"{option.label}:\n{option.preview[:_PREVIEW_CHARS]}" for option in asked.options if option.preview]
     return "\n".join(part for part in (asked.title, asked.summary, asked.question, *previews) if part)
 
@@ -230,7 +230,7 @@ def _result(answers: Mapping[str, str], status: str) -> ToolResult:
     )
 
 
-def _for_the_model(questions: list[Asked], answers: Mapping[str, str]) -> ToolResult:
+def _for_the_model(questions: list[AskedQuestion], answers: Mapping[str, str]) -> ToolResult:
     """No form was shown, or nobody answered it: the model asks, and calls again."""
     lines: list[str] = ["No form could be shown. Ask the user in the conversation:"]
     for number, asked in enumerate(questions, 1):

@@ -1,5 +1,4 @@
-"""Bash: run a script in the workspace. What its caller is told of it lies in `goat_mcp.commands`, how processes start,
-print and end in `goat_mcp.processes`."""
+"""Bash: run a script in the workspace. Its results: `goat_mcp.commands`; its processes: `goat_mcp.processes`."""
 
 from __future__ import annotations
 

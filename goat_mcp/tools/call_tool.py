@@ -1,15 +1,32 @@
-"""call_tool: call any tool of the catalog by its name. The pipeline runs the tool it names in its place (DEF-3)."""
+"""call_tool: call any tool of the catalog by name. The pipeline runs the named tool instead (DEF-3)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from goat_mcp.core.call_target import CallTarget
+from pydantic import Field
+
+from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+
+
+class CallTarget(ToolInput):
+    aliases: ClassVar[Mapping[str, str]] = {
+        "tool": "name",
+        "tool_name": "name",
+        "input": "arguments",
+        "args": "arguments",
+        "parameters": "arguments",
+    }
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)

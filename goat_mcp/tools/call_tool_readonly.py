@@ -1,18 +1,18 @@
-"""call_tool_readonly: `call_tool` for tools that surely only read, so that a host need not ask about it (DEF-2).
+"""call_tool_readonly: `call_tool` for tools that only read, so that a host need not ask (DEF-2).
 
-Which those are is decided where the call is judged, in `goat_mcp.calls.meta_call`.
+`goat_mcp.calls.meta_call` decides which those are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goat_mcp.core.call_target import CallTarget
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.tools.call_tool import CallTarget
 
 
 @dataclass(frozen=True)

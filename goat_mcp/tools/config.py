@@ -1,11 +1,11 @@
-"""Config: read a setting, or change one of a closed list for this session. Which ones, `SettingsView` says."""
+"""Config: read a setting, or change one of a closed list for this session. `SettingsView` knows which."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import Field, WithJsonSchema
 
@@ -13,11 +13,34 @@ from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
-from goat_mcp.core.settings_view import SettingsView
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.state.session_settings import SessionSettings
+
+
+class SettingsView(Protocol):
+    """The settings by their keys, dots as levels, as the server was started with them."""
+
+    def key_of(self, name: str) -> str:
+        """The key that `name` stands for. Raises `ToolError(SETTING)` with near ones."""
+        ...
+
+    def value(self, key: str) -> Any:
+        """As JSON. Of a secret only `set` or `unset`."""
+        ...
+
+    def source(self, key: str) -> str:
+        """`flag`, `environment`, `file` or `default`."""
+        ...
+
+    def check(self, key: str, value: Any) -> Any:
+        """The value as the setting takes it, for a session that wants to change it.
+
+        Raises `ToolError`: PERMISSION for a setting that is the user's alone, INPUT for a wrong value.
+        """
+        ...
+
 
 RESET = "default"
 _Value = Annotated[str | bool | int | float | None, WithJsonSchema({"type": ["string", "boolean", "number"]})]

@@ -1,4 +1,4 @@
-"""Edit: replace text in a file. How text is found, fitted and shown lives in `goat_mcp.files.editing`."""
+"""Edit: replace text in a file. `goat_mcp.files.editing` finds and changes the text."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class EditInput(ToolInput):
 
 
 @dataclass(frozen=True)
-class _Target:
+class _EditCall:
     """One call, worked out."""
 
     files: Files
@@ -104,7 +104,7 @@ class _Target:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _EditOutcome:
     result: ToolResult
     version: FileVersion
     is_known: bool
@@ -147,7 +147,7 @@ class Edit(
             seen = reads.get(str(real_path))
             state = ReadState(self.options.read_before_write, str(path), seen)
             allow_fuzz = ctx.setting("edit.allow_fuzz", self.edit_options.allow_fuzz)
-            target = _Target(files, path, real_path, input.in_order(), state, allow_fuzz)
+            target = _EditCall(files, path, real_path, input.in_order(), state, allow_fuzz)
             outcome = await anyio.to_thread.run_sync(partial(self._edit, target))
             if outcome.is_known:
                 now = outcome.version
@@ -155,7 +155,7 @@ class Edit(
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole))
         return await files.told(outcome.result)
 
-    def _edit(self, target: _Target) -> _Outcome:
+    def _edit(self, target: _EditCall) -> _EditOutcome:
         if not target.edits[0].old and target.files.stat(target.path) is None:
             return self._create(target)
         with open_current(target.files, target.path, target.real_path) as current:
@@ -174,9 +174,9 @@ class Edit(
         shown = diff(stored.content, edited.content, edited.changes)
         written = target.files.write_file(target.path, stored.stored(edited.content), expect=version)
         is_known = target.state.seen is not None or not version.size
-        return _Outcome(_edited_result(target, edited, shown, notices), written.version, is_known)
+        return _EditOutcome(_edited_result(target, edited, shown, notices), written.version, is_known)
 
-    def _create(self, target: _Target) -> _Outcome:
+    def _create(self, target: _EditCall) -> _EditOutcome:
         stored = StoredText(b"", TextFormat())
         edited = self._applied(stored, target)
         notices = self._placeholder_notices(stored, target.edits)
@@ -184,14 +184,14 @@ class Edit(
         written = target.files.write_file(target.path, edited.content, expect=None)
         lines = count_lines(edited.content)
         text = f"Created {shown_path(target.path)} ({lines} line{'' if lines == 1 else 's'})."
-        return _Outcome(text_result(text, facts=_facts(edited, shown), notices=notices), written.version, True)
+        return _EditOutcome(text_result(text, facts=_facts(edited, shown), notices=notices), written.version, True)
 
-    def _applied(self, stored: StoredText, target: _Target) -> Edited:
+    def _applied(self, stored: StoredText, target: _EditCall) -> Edited:
         for edit in target.edits:
             stored.check_insertion(edit.old, edit.new)
         return apply_edits(stored.content, target.edits, path=str(target.path), allow_fuzz=target.allow_fuzz)
 
-    def _notices(self, stored: StoredText, edited: Edited, target: _Target, version: FileVersion) -> list[str]:
+    def _notices(self, stored: StoredText, edited: Edited, target: _EditCall, version: FileVersion) -> list[str]:
         notices = [notice for tier, notice in _TIER_NOTICES.items() if tier in edited.tiers]
         if target.state.is_changed(version):
             notices.append("the file had changed since you read it; the edit went into its present content")
@@ -206,7 +206,7 @@ class Edit(
         return [placeholder_notice(added)] if added else []
 
 
-def _edited_result(target: _Target, edited: Edited, shown: NumberedDiff, notices: Sequence[str]) -> ToolResult:
+def _edited_result(target: _EditCall, edited: Edited, shown: NumberedDiff, notices: Sequence[str]) -> ToolResult:
     total = sum(edited.counts)
     replacements = f"{total} replacement{'' if total == 1 else 's'}"
     if len(target.edits) > 1:

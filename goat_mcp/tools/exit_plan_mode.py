@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from goat_mcp.calls.permissions.plan_approval import PlanApproval, grantable
+from goat_mcp.calls.permissions.plan_approval import PlanApproval, grant_rules
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply
@@ -55,7 +55,7 @@ class ExitPlanMode(
         ToolExample(
             "Present a plan and say what it will run",
             {
-                "plan": "# Rename the module\n1. Move `a.py` to `b.py`\n2. Mend the imports\n3. Run the tests",
+                "plan": "# Rename the module\n1. Move `a.py` to `b.py`\n2. Fix the imports\n3. Run the tests",
                 "allowedPrompts": [{"tool": "Bash", "prompt": "run the tests"}],
             },
         ),
@@ -86,7 +86,7 @@ class ExitPlanMode(
         plan = await anyio.to_thread.run_sync(self.approval.submit, presenter, text)
         if plan.status is PlanStatus.APPROVED or self.approval.options.approval == "host":
             return await self._approved(ctx, plan, text, by="with goat-mcp plan approve", edited=None)
-        wanted = [prompt for prompt in input.allowedPrompts if grantable([prompt.tool])]
+        wanted = [prompt for prompt in input.allowedPrompts if grant_rules([prompt.tool])]
         answer = await ctx.ask(_form(text, wanted))
         decision = answer.text(_DECISION)
         if decision == _EDIT:

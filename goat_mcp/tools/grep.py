@@ -126,7 +126,7 @@ class Grep(
             ignored: tuple[int, bool] = (0, True)
             if not found.num_files and is_directory and not input.include_ignored and not clock.is_over:
                 ignored = count_ignored(search, query)
-            return _Answer(search, input, found, ignored, order.problem if order else "").result()
+            return _GrepAnswer(search, input, found, ignored, order.problem if order else "").result()
 
     def _open(self, root: WorkspacePath) -> AbstractContextManager[OpenedDirectory | OpenedFile]:
         found = self.workspace.stat(root)
@@ -136,7 +136,7 @@ class Grep(
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _GrepAnswer:
     """One answer in words."""
 
     search: Search
@@ -183,7 +183,7 @@ class _Answer:
         return f"{one_line(self.search.shown(line.path))}{mark}{number}{one_line(line.text)}"
 
     def _num_lines(self) -> int:
-        """The lines shown, or those that were counted; 0 where only files were asked for."""
+        """The lines shown, or those that were counted; 0 if only files were asked for."""
         by_mode = {"content": self._num_shown(), "count": self.found.num_matches}
         return by_mode.get(self.input.output_mode, 0)
 

@@ -58,7 +58,7 @@ def _hide_max_bytes(schema: dict[str, Any]) -> None:
 
 
 class ReadInput(ToolInput):
-    # goa's max_bytes has no field it could turn into; it works, but no model needs to be told of it.
+    # goa's max_bytes has no field it could turn into; it works, but no model needs to know it.
     model_config = ConfigDict(json_schema_extra=_hide_max_bytes)
 
     aliases: ClassVar[Mapping[str, str]] = {
@@ -113,7 +113,7 @@ class _Request:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _ReadAnswer:
     """What the client gets, and what its session has seen by that."""
 
     shown: Shown
@@ -194,7 +194,7 @@ class Read(
                 return self.workspace.resolve(near[0]), f"{path} does not exist; this is the near match {near[0]}"
         return path, ""
 
-    def _small_text(self, request: _Request) -> _Answer | None:
+    def _small_text(self, request: _Request) -> _ReadAnswer | None:
         """The answer for plain text that is quickly read; None for everything else."""
         with request.files.open_file(request.path) as file:
             if file.stat.st_size > WHOLE_FILE_BYTES or _is_notebook(file):
@@ -204,7 +204,7 @@ class Read(
                 return None
             return self._text_in_memory(request, file, data)
 
-    def _any_file(self, request: _Request) -> _Answer:
+    def _any_file(self, request: _Request) -> _ReadAnswer:
         # The thread opens its own descriptor: a cancelled call does not wait for it, and must not close it either.
         with request.files.open_file(request.path) as file:
             head = read_block(file.fd, 0, SAMPLE_BYTES)
@@ -216,14 +216,14 @@ class Read(
                 return self._notebook(request, file)
             return self._streamed_text(request, file, head)
 
-    def _text_in_memory(self, request: _Request, file: OpenedFile, data: bytes) -> _Answer:
+    def _text_in_memory(self, request: _Request, file: OpenedFile, data: bytes) -> _ReadAnswer:
         _refuse_binary(request.path, data, len(data))
         decoded = decode_for_reading(data, legacy_encoding=self.options.legacy_encoding)
         asked = request.asked
         shown = shown_text(excerpt_of_text(decoded, asked.offset, request.limit, asked.max_chars), asked)
         return _answer(file, shown, hashlib.sha256(data).hexdigest())
 
-    def _streamed_text(self, request: _Request, file: OpenedFile, head: bytes) -> _Answer:
+    def _streamed_text(self, request: _Request, file: OpenedFile, head: bytes) -> _ReadAnswer:
         _refuse_binary(request.path, head, file.stat.st_size)
         if self.options.legacy_encoding is not None:
             require_codec(self.options.legacy_encoding)
@@ -245,13 +245,13 @@ class Read(
             ) from None
         return _answer(file, shown_text(excerpt, asked), index.sha256)
 
-    def _image(self, request: _Request, file: OpenedFile) -> _Answer:
+    def _image(self, request: _Request, file: OpenedFile) -> _ReadAnswer:
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
             image = _about(request.path, lambda: fit_image(stream, file.stat.st_size))
         return _answer(file, shown_image(image, str(request.path), file.stat.st_size), _hash(file))
 
-    def _pdf(self, request: _Request, file: OpenedFile) -> _Answer:
+    def _pdf(self, request: _Request, file: OpenedFile) -> _ReadAnswer:
         asked = request.asked
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
@@ -259,7 +259,7 @@ class Read(
             pdf = _about(request.path, lambda: read_pdf(stream, asked.pages, asked.max_chars, patience))
         return _answer(file, shown_pdf(pdf, asked), _hash(file))
 
-    def _notebook(self, request: _Request, file: OpenedFile) -> _Answer:
+    def _notebook(self, request: _Request, file: OpenedFile) -> _ReadAnswer:
         if file.stat.st_size > MAX_NOTEBOOK_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,
@@ -283,10 +283,10 @@ class Read(
         return _answer(file, shown_notebook(notebook, asked), hashlib.sha256(data).hexdigest())
 
 
-def _answer(file: OpenedFile, shown: Shown, sha256: str) -> _Answer:
+def _answer(file: OpenedFile, shown: Shown, sha256: str) -> _ReadAnswer:
     # The mtime from before reading: a change since then has another one.
     seen = FileSeen(sha256, file.stat.st_size, file.stat.st_mtime_ns, whole=shown.is_whole)
-    return _Answer(shown, str(file.real_path), seen)
+    return _ReadAnswer(shown, str(file.real_path), seen)
 
 
 def _hash(file: OpenedFile) -> str:
@@ -294,7 +294,7 @@ def _hash(file: OpenedFile) -> str:
 
 
 async def _in_thread(work: Callable[[], T], request: _Request, ctx: ToolContext) -> T:
-    """Run `work` where it holds up nobody; the client hears from it, and a cancelled call ends at once."""
+    """Run `work` off the event loop; the client gets progress, and a cancelled call ends at once."""
     try:
         with anyio.fail_after(ctx.wait_left_s()):
             in_thread = partial(anyio.to_thread.run_sync, work, abandon_on_cancel=True)

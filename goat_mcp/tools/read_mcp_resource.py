@@ -105,7 +105,7 @@ class ReadMcpResource(
         return await self.resources(ctx.rights).read(server, uri, max_wait_s, meta=ctx.meta, caller=ctx)
 
     async def _look(self, server: str, ctx: ToolContext) -> _Offer:
-        """What the server lists; nothing where that takes too long."""
+        """What the server lists; nothing if that takes too long."""
         try:
             offered = await self.resources(ctx.rights).list(server, min(LOOK_S, ctx.wait_left_s()))
         except ToolError:

@@ -1,4 +1,4 @@
-"""search_tools: find tools by what they are for, where there are too many to list (DEF-2)."""
+"""search_tools: find tools by purpose if there are too many to list (DEF-2)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SearchTools(
     search: CatalogSearch
 
     async def execute(self, input: SearchToolsInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.catalog.tool_search.found_tool import found_tool, in_words
+        from goat_mcp.catalog.search import summary_text, tool_summary
 
         server = (input.server or "").removeprefix(UPSTREAM_PREFIX)
         found = await self.search.find(input.query, ctx, limit=input.limit, server=server)
@@ -67,14 +67,14 @@ class SearchTools(
                 f"no server {cut_middle(server, _SHOWN_CHARS)!r} has tools here",
                 f"There are {_named(found)}." if found.servers else "No server has tools now.",
             )
-        shown = [found_tool(spec, server_of(spec)) for spec in found.tools]
+        shown = [tool_summary(spec, server_of(spec)) for spec in found.tools]
         facts: dict[str, Any] = {"tools": shown, "total": found.total, "searched": found.searched}
         notices = [f"{len(shown)} of {found.total} that fit; a higher limit shows more"] * (found.total > len(shown))
         if not shown:
             quoted = cut_middle(input.query, _SHOWN_CHARS)
             text = f"No tool fits {quoted!r}, of {found.searched} searched. Servers: {_named(found) or 'none'}."
             return text_result(text, facts=facts)
-        return text_result("\n".join(map(in_words, shown)), facts=facts, notices=notices)
+        return text_result("\n".join(map(summary_text, shown)), facts=facts, notices=notices)
 
 
 def _named(found: FoundTools) -> str:

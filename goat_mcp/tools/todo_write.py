@@ -1,4 +1,4 @@
-"""TodoWrite: the list of what is to do, shown to the user. Lists are kept by `goat_mcp.state.todos`."""
+"""TodoWrite: the list of tasks, shown to the user. `goat_mcp.state.todos` stores lists."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TodoWrite(
             {
                 "todos": [
                     {"content": "Write the test", "status": "in_progress", "activeForm": "Writing the test"},
-                    {"content": "Mend the bug", "status": "pending", "activeForm": "Mending the bug"},
+                    {"content": "Fix the bug", "status": "pending", "activeForm": "Fixing the bug"},
                 ]
             },
         ),

@@ -97,7 +97,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
         notices: list[str],
         ctx: ToolContext,
     ) -> ToolResult | None:
-        """The answer of a model; None, and a notice, where there is none."""
+        """The answer of a model; None, and a notice, if there is none."""
         from goat_mcp.web.pages.page_questions import MAX_PAGE_CHARS, answer
 
         model = self.models.for_call(ctx)

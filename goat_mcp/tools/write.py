@@ -42,7 +42,7 @@ def _hide_create_dirs(schema: dict[str, Any]) -> None:
 
 
 class WriteInput(ToolInput):
-    # goa's create_dirs works, but folders are created anyway: no model needs to be told of it.
+    # goa's create_dirs works, but folders are created anyway: no model needs to know it.
     model_config = ConfigDict(json_schema_extra=_hide_create_dirs)
 
     aliases: ClassVar[Mapping[str, str]] = {"path": "file_path"}
@@ -54,7 +54,7 @@ class WriteInput(ToolInput):
 
 
 @dataclass(frozen=True)
-class _Target:
+class _WriteCall:
     """One call, worked out."""
 
     files: Files
@@ -66,7 +66,7 @@ class _Target:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _WriteOutcome:
     result: ToolResult
     version: FileVersion
 
@@ -106,18 +106,18 @@ class Write(
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
             state = ReadState(self.options.read_before_write, str(path), reads.get(str(real_path)))
-            target = _Target(files, path, real_path, input.content, input.create_dirs, state)
+            target = _WriteCall(files, path, real_path, input.content, input.create_dirs, state)
             outcome = await anyio.to_thread.run_sync(partial(self._write, target))
             now = outcome.version
             reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole=True))
         return await files.told(outcome.result)
 
-    def _write(self, target: _Target) -> _Outcome:
+    def _write(self, target: _WriteCall) -> _WriteOutcome:
         if target.files.stat(target.path) is None:
             return self._create(target)
         return self._replace(target)
 
-    def _create(self, target: _Target) -> _Outcome:
+    def _create(self, target: _WriteCall) -> _WriteOutcome:
         if not target.create_folders:
             self._require_folder(target.path)
         check_insertion(target.content, TextFormat())
@@ -127,9 +127,9 @@ class Write(
         lines = count_lines(content)
         facts = _facts("create", content, TextFormat(), lines, 0)
         text = f"Created {shown_path(target.path)} ({_in_lines(lines)})."
-        return _Outcome(text_result(text, facts=facts, notices=notices), written.version)
+        return _WriteOutcome(text_result(text, facts=facts, notices=notices), written.version)
 
-    def _replace(self, target: _Target) -> _Outcome:
+    def _replace(self, target: _WriteCall) -> _WriteOutcome:
         with open_current(target.files, target.path, target.real_path) as current:
             version = current.version
             target.state.before_overwriting(version)
@@ -140,7 +140,7 @@ class Write(
         lines = count_lines(content)
         if is_same:
             text = f"{shown_path(target.path)} is unchanged: it has this content already ({_in_lines(lines)})."
-            return _Outcome(text_result(text, facts=_facts("unchanged", content, old.format, 0, 0)), version)
+            return _WriteOutcome(text_result(text, facts=_facts("unchanged", content, old.format, 0, 0)), version)
         notices = self._placeholder_notices(target.content, old.content)
         additions, deletions = count_changed_lines(
             old.content.splitlines(keepends=True), content.splitlines(keepends=True)
@@ -149,7 +149,7 @@ class Write(
         line_ends = _line_ends_in_words(_eol(old.content), _eol(content))
         text = f"Updated {shown_path(target.path)} ({_in_lines(lines)}, +{additions} -{deletions}{line_ends})."
         facts = _facts("update", content, old.format, additions, deletions)
-        return _Outcome(text_result(text, facts=facts, notices=notices), written.version)
+        return _WriteOutcome(text_result(text, facts=facts, notices=notices), written.version)
 
     def _load(self, data: bytes, path: str) -> StoredText:
         if looks_binary(data):
@@ -181,7 +181,7 @@ class Write(
 
 
 def _check_characters(content: str, old: StoredText) -> None:
-    """Refuse what the codec cannot hold. Where nobody knows the codec, lines the file has already may stay."""
+    """Refuse what the codec cannot hold. If nobody knows the codec, lines the file has already may stay."""
     if not old.format.is_guess:
         check_insertion(content, old.format)
         return

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from goat_mcp.core.base_url import BaseUrl
-from goat_mcp.core.settings_part import Secret, SettingsPart, one_or_many
+from goat_mcp.core.settings_part import BaseUrl, Secret, SettingsPart, one_or_many
 
 
 def _check_proxy(proxy: SecretStr) -> SecretStr:

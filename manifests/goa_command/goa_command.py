@@ -13,8 +13,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.calls.permissions.mode import Mode, allows_more
-from goat_mcp.calls.permissions.own_commands import mode_asked, words_of
+from goat_mcp.calls.permissions.mode import Mode, allows_more, mode_chosen, words_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.task import Task
@@ -91,7 +90,7 @@ class Run:
         return review.diff(review.find(id, principal), MAX_DIFF_CHARS)
 
     async def _change_mode(self, words: Sequence[str], ctx: HandlerContext) -> Mapping[str, Any]:
-        wanted = mode_asked(words)
+        wanted = mode_chosen(words)
         if wanted is None:
             raise ToolError(
                 ErrorCode.INPUT,

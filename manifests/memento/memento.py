@@ -14,11 +14,11 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.coercion import Problem, input_error
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.input_problems import Problem, input_error
-from goat_mcp.core.principals import USERS
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.result import text_result
+from goat_mcp.core.rights import USERS
 from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.json_members import mapping
+from goat_mcp.core.json_values import mapping
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_api import Handler, Host

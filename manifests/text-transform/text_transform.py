@@ -10,8 +10,8 @@ from typing import Any
 
 import anyio.to_thread
 
+from goat_mcp.core.coercion import input_error
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.input_problems import input_error
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.processes.computing.exchange import MAX_BYTES
 from goat_mcp.processes.computing.worker_process import Computation

@@ -199,7 +199,7 @@ async def test_an_agent_that_was_stopped_before_its_model_answered_is_to_be_star
 @pytest.mark.parametrize(
     ("fields", "step"),
     [
-        ({"name": "other"}, "Start it anew, if it is still wanted."),
+        ({"name": "other"}, "Start a new one if it is still needed."),
         ({"resume": "counter"}, "Go on with it by resume: ID."),
     ],
     ids=["new", "resumed"],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from tests.agents.scripted import Ground, ScriptedModel, ground, results_in, says, use
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.calls.batch import BatchOutcome
-from goat_mcp.calls.extensions import CallNext, Extensions
+from goat_mcp.calls.extensions import CallNext
 from goat_mcp.calls.hooks import Hooks, PreToolUse
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.pipeline import CallRequest, Pipeline
@@ -294,7 +294,7 @@ async def test_an_extension_that_awaits_after_a_refusal_still_tells_of_it(tmp_pa
             await anyio.lowlevel.checkpoint()
 
     write = fake("Write", SideEffect.MUTATING)
-    pipeline = pipeline_over(tmp_path, write, permission=ELICIT, extensions=Extensions((slow_to_leave,)))
+    pipeline = pipeline_over(tmp_path, write, permission=ELICIT, layers=(slow_to_leave,))
 
     assert first_lines(await run(pipeline, "Write", "Write", person=Person(DENY)))[0] == "the user refused Write"
 

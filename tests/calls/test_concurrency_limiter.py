@@ -180,7 +180,7 @@ class Vanished:
         await anyio.sleep_forever()
         raise AssertionError
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self.told.append(method)
 
 
@@ -226,7 +226,7 @@ async def test_roots_that_are_known_let_nobody_in_and_all_but_asking_is_the_clie
         assert place.ctx.client is not None
         seen += await place.ctx.client.roots()
         seen.append(place.ctx.client.capabilities)
-        await place.ctx.client.tell("notifications/message", {})
+        await place.ctx.client.notify("notifications/message", {})
         await anyio.wait_all_tasks_blocked()
         seen += crowd.running
         group.cancel_scope.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.audit.verify import verify
-from goat_mcp.calls.extensions import CallNext, Extensions
+from goat_mcp.calls.extensions import CallNext
 from goat_mcp.calls.hooks import Hooks, PreToolUse
 from goat_mcp.calls.hooks.stages import PreHook
 from goat_mcp.calls.permissions.mode import Approval, Mode
@@ -285,6 +286,20 @@ async def test_hooks_add_context_and_replace_output(tmp_path: Path) -> None:
     assert [block["text"] for block in result.content] == ["DONE", "remember the style guide"]
 
 
+async def test_a_call_goes_to_its_tool_by_two_functions(tmp_path: Path) -> None:
+    """What only passes on costs every call time, and every reader a jump."""
+    stack: list[str] = []
+
+    class Watching(FakeTool):
+        async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+            stack.extend(frame.name for frame in traceback.extract_stack() if "/goat_mcp/" in frame.filename)
+            return await super().execute(input, ctx)
+
+    await pipeline_over(tmp_path, Watching(fake("Read").spec)).call("Read", {}, CTX)
+
+    assert stack == ["call", "_run"]
+
+
 async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
     order: list[str] = []
 
@@ -300,8 +315,8 @@ async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
         return around
 
     tool = fake("Read")
-    extensions = Extensions((layer("outer"), layer("inner")))
-    await pipeline_over(tmp_path, tool, extensions=extensions).call("Read", {}, CTX)
+    layers = (layer("outer"), layer("inner"))
+    await pipeline_over(tmp_path, tool, layers=layers).call("Read", {}, CTX)
 
     assert order == ["outer in", "inner in", "inner out", "outer out"]
     assert tool.calls == [{"outer": True, "inner": True}]

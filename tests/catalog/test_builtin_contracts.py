@@ -10,19 +10,12 @@ import pytest
 
 from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.gateway.build.builtin_tools import TOOL_CLASSES
 from tests.contract.test_every_tool import gateway_in
 
 
 def test_the_file_says_what_the_classes_say() -> None:
     assert list(builtin_contracts()) == [tool.contract for tool in TOOL_CLASSES]
-
-
-def test_they_are_in_the_order_they_are_listed() -> None:
-    names = [tool.contract.name for tool in TOOL_CLASSES]
-
-    assert names == [name for name in BUILTIN_NAMES if name in names]
 
 
 def test_listing_loads_no_tools_code() -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from goat_mcp.catalog.builtin_contracts import meta_contracts
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.deferred_listing import CatalogMode, DeferredListing
-from goat_mcp.catalog.filter import CatalogFilter
+from goat_mcp.catalog.filter import CatalogFilter, CatalogMode, DeferredListing, token_cost
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES
-from goat_mcp.core.token_cost import token_cost
 from tests.tool_doubles import FakeTool, fake, spec
 
+META_NAMES = tuple(spec.name for spec in meta_contracts())
 OWN = ("Bash", "Read")
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.catalog.builtin_contracts import builtin_names
 from goat_mcp.catalog.filter import labels_of
-from goat_mcp.catalog.presets import PRESETS, BrokenSelection, Selections
-from goat_mcp.core.names import BUILTIN_NAMES
+from goat_mcp.catalog.presets import BrokenSelection, Selections, own_presets
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
@@ -55,7 +55,7 @@ def test_names_of_other_systems_select_ours(tmp_path: Path, written: str, meant:
 @pytest.mark.parametrize("written", ["Task", "Agent", "ListMcpResourcesTool"])
 def test_aliases_of_tools_are_known_whether_or_not_the_tool_is_there(written: str) -> None:
     (label,) = Selections({}).labels([written])
-    assert label in BUILTIN_NAMES
+    assert label in builtin_names()
 
 
 @pytest.mark.parametrize("tool", [GITHUB, GITHUB_ALIASED], ids=["qualified", "aliased"])
@@ -139,7 +139,7 @@ def test_a_tools_labels_are_its_names_its_toolset_and_its_server() -> None:
 
 
 def test_our_presets_are_understood() -> None:
-    assert all(Selections({}).labels([f"preset:{name}"]) for name in PRESETS)
+    assert all(Selections({}).labels([f"preset:{name}"]) for name in own_presets())
 
 
 def test_a_server_that_nobody_configured_is_a_problem_and_no_error(tmp_path: Path) -> None:

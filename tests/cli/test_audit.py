@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.audit.log import AuditSettings
 from tests.calls.audit.records import lines_of, write_calls
 from tests.cli.test_call import run
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.names import BUILTIN_NAMES
+from goat_mcp.catalog.builtin_contracts import builtin_names
 from tests.cli.test_call import run
 from tests.contract.test_every_tool import MAX_TOKENS
 
@@ -34,7 +34,7 @@ def test_tokens_are_shown_for_each_tool_and_for_all_of_them(tmp_path: Path) -> N
     assert document["tokens"] == sum(costs.values()) <= MAX_TOKENS
     assert {line.split("\t")[0]: int(line.split("\t")[2]) for line in lines} == costs
     assert last == f"{len(costs)} tools, {document['tokens']:,} tokens"
-    assert list(costs) == list(BUILTIN_NAMES)
+    assert list(costs) == list(builtin_names())
 
 
 def test_without_the_flag_nothing_is_counted(tmp_path: Path) -> None:

@@ -503,7 +503,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-3",
         "An output schema that is no object is kept from older clients; a hopeless tool is withheld alone.",
-        "catalog/schemas/usable upstreams/listing/entry_validation server/adapter",
+        "catalog/schemas/portable upstreams/listing/entry_validation server/adapter",
         "catalog/schemas/test_shown_tools.py::test_a_hopeless_tool_is_withheld_alone "
         "catalog/schemas/test_shown_tools.py::"
         "test_an_output_that_is_no_object_is_kept_from_older_clients_only "
@@ -512,7 +512,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-4",
         "Schemas have bounds in size, depth and parts; nothing is fetched for one, and checking ends in time.",
-        "catalog/schemas/usable catalog/schemas/references catalog/schemas/bounded_schema "
+        "catalog/schemas/portable catalog/schemas/references catalog/schemas/bounded_schema "
         "upstreams/listing/entry_validation",
         "catalog/schemas/test_portable_properties.py::test_nothing_expands_without_end "
         "catalog/schemas/test_shown_tools.py::"
@@ -791,7 +791,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PRF-1",
         "A profile narrows what a client sees and may do.",
-        "catalog/profile_options gateway/build/tools catalog/catalog server/caller_identity "
+        "catalog/filter gateway/build/tools catalog/catalog server/caller_identity "
         "server/http/token gateway/build/declared_tools",
         "e2e/test_profiles.py::"
         "test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows_as_it_changes "
@@ -853,7 +853,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-1",
         "A catalog within the token budget is listed whole; above it only our own tools are, and the rest is found.",
-        "catalog/deferred_listing catalog/catalog",
+        "catalog/filter catalog/catalog",
         "catalog/test_deferred_listing.py::"
         "test_DEF_1_at_the_budget_all_is_listed_and_one_token_above_only_our_own "
         "catalog/test_deferred_listing.py::test_DEF_1_the_budget_is_of_what_this_client_sees "
@@ -879,7 +879,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-4",
         "Search ranks by words of names, titles, descriptions and parameters, and finds what people ask for.",
-        "catalog/tool_search/tool_index catalog/tool_search/bm25 catalog/tool_search/words",
+        "catalog/search_index catalog/search_index catalog/search_index",
         "catalog/tool_search/test_tool_index.py::test_DEF_4_*",
     ),
     _rule(

@@ -184,8 +184,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5b",
         "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
         "would is refused; an ask rule asks.",
-        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use "
-        "calls/permissions/command_files calls/permissions/named_paths",
+        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use calls/permissions/command_files",
         "calls/permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
         "calls/permissions/test_file_rules_against_real_bash.py::"
         "test_everyday_commands_run_beside_rules_about_files",
@@ -336,7 +335,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-8",
         "A domain rule ends at a label.",
-        "web/http/domains calls/permissions/specifiers",
+        "web/http/domains calls/permissions/rule",
         "calls/permissions/test_rules.py::test_a_domain_rule_ends_at_a_label "
         "web/http/test_domains.py::test_a_lookalike_is_not_in_it",
     ),
@@ -444,7 +443,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/running calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/programs calls/hooks/options settings/claude/imported_hooks",
         "calls/hooks/test_programs.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
@@ -650,7 +649,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SECRET-3",
         "A failure of ours is told with a call id and nothing else.",
-        "calls/pipeline core/redacted_error",
+        "calls/pipeline core/redaction",
         "calls/test_pipeline.py::test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret",
     ),
     _rule(

@@ -94,7 +94,7 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "a catalog for each step, narrower than the registry",
         "catalog/test_catalog.py calls/extensions/test_steps.py",
     ),
-    _row("goondan", "tool search", "catalog/test_deferred_listing.py catalog/tool_search/test_tool_index.py"),
+    _row("goondan", "tool search", "catalog/test_deferred_listing.py catalog/test_search_index.py"),
     _row(
         "goondan",
         "errors with name, message and suggestion, cut at `errorMessageLimit`",

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.catalog.builtin_contracts import builtin_contracts
+from goat_mcp.catalog.builtin_contracts import builtin_contracts, builtin_names
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
-from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.settings.settings import setting_keys
 from goat_mcp.tools import docs as tool_docs
@@ -79,7 +78,7 @@ def test_a_tool_is_shown_in_use_more_than_once(spec: ToolSpec) -> None:
 
 
 def test_each_text_belongs_to_a_tool() -> None:
-    assert {file.stem for file in FOLDER.glob("*.md")} == set(BUILTIN_NAMES)
+    assert {file.stem for file in FOLDER.glob("*.md")} == set(builtin_names())
 
 
 @pytest.mark.anyio

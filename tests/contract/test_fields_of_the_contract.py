@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.core.tool import BuiltinTool
 from tests.contract.test_every_tool import TOOLS
 
@@ -81,12 +80,12 @@ def _kind(field: Mapping[str, Any]) -> str:
     return kind + (f"={field['default']!r}" if "default" in field else "")
 
 
-@pytest.mark.parametrize("name", BUILTIN_NAMES)
+@pytest.mark.parametrize("name", FIELDS)
 def test_a_tool_lists_the_fields_of_its_contract_and_no_others(name: str) -> None:
     assert notation(BY_NAME[name].spec.input_schema) == FIELDS[name]
 
 
-@pytest.mark.parametrize("name", BUILTIN_NAMES)
+@pytest.mark.parametrize("name", FIELDS)
 def test_fields_nobody_knows_are_refused_but_where_hosts_add_their_own(name: str) -> None:
     takes_more = BY_NAME[name].spec.input_schema.get("additionalProperties") is not False
 

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.redacted_error import redacted_error, redacted_upstream_error
-from goat_mcp.core.redaction import REDACTED, Redactor, is_likely_secret, secrets_among
+from goat_mcp.core.redaction import (
+    REDACTED,
+    Redactor,
+    is_likely_secret,
+    redacted_error,
+    redacted_upstream_error,
+    secrets_among,
+)
 
 CANARY = "canary7Kx93zQ1"
 BEGIN = "-----BEGIN RSA PRIVATE KEY-----"

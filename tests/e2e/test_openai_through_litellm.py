@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from goat_mcp.core.names import BUILTIN_NAMES
+from goat_mcp.catalog.builtin_contracts import builtin_names
 from goat_mcp.embed import EmbeddedTools, open_tools
 from tests.e2e.litellm_proxy import PROGRAM, LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import Calls, Says, ToolCall, calls
@@ -74,7 +74,7 @@ async def test_tool_definition_format_every_definition_passes_the_proxys_validat
     await complete(litellm, [QUESTION], tools=definitions, tool_choice="auto")
 
     assert litellm.backend.asked[0].body["tools"] == definitions
-    assert [made["function"]["name"] for made in definitions] == list(BUILTIN_NAMES)
+    assert [made["function"]["name"] for made in definitions] == list(builtin_names())
 
 
 async def test_tool_definition_format_is_that_of_openais_client(tools: EmbeddedTools) -> None:

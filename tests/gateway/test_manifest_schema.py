@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
-from goat_mcp.catalog.profile_options import ProfileOptions
+from goat_mcp.catalog.filter import ProfileOptions
 from goat_mcp.gateway.build.manifests import shipped_folder
 from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.manifests.kinds import KINDS, is_manifest, read_declared

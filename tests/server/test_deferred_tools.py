@@ -13,13 +13,15 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from goat_mcp.core.names import META_NAMES
-from goat_mcp.core.token_cost import token_cost
+from goat_mcp.catalog.builtin_contracts import meta_contracts
+from goat_mcp.catalog.filter import token_cost
 from tests.server.asking import accepts
 from tests.server.test_adapter import both_eras, connected, gateway
 from tests.upstreams.fleet import server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.matrix]
+
+META_NAMES = tuple(spec.name for spec in meta_contracts())
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, ALLOW_SESSION, DENY
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, ALLOW_SESSION, DENY
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.gateway import Gateway

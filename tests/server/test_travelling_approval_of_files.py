@@ -12,7 +12,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter

@@ -389,7 +389,7 @@ def test_f13_02_stores_on_disk_have_a_row() -> None:
 HOLDS_NOTHING_OF_CALLERS = (
     "agents/models",
     "calls/audit",
-    "calls/extensions/added_tools",
+    "calls/extensions/installed",
     "catalog/catalog",
     "catalog/offerings",
     "catalog/presets",
@@ -397,7 +397,7 @@ HOLDS_NOTHING_OF_CALLERS = (
     "catalog/resource_catalog",
     "catalog/schemas",
     "catalog/search",
-    "catalog/tool_search",
+    "catalog/search_index",
     "cli/hosts",
     "commands/compression",
     "commands/sandbox",

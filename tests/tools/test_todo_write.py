@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
 from goat_mcp.state.database import Database

@@ -131,7 +131,7 @@ class Listener:
     async def ask(self, requests: Any) -> dict[str, dict[str, Any]]:
         raise AssertionError("nobody asks it anything")
 
-    async def tell(self, method: str, params: Any) -> None:
+    async def notify(self, method: str, params: Any) -> None:
         self.told.append(params["data"])
 
 

@@ -43,7 +43,7 @@ class Debugging:
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         raise AssertionError("nothing is asked here")
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None: ...
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None: ...
 
 
 def lines(log: Path) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from goat_mcp.catalog.openai_format import read_tool_calls, tool_message
-from goat_mcp.core.json_members import count, items, mapping
+from goat_mcp.core.json_values import count, items, mapping
 from goat_mcp.core.model import MALFORMED_META_KEY, ModelMessage, ModelReply, ModelRequest
 from goat_mcp.core.result import Block, ToolResult, text_block
 

@@ -20,8 +20,8 @@ from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.commands.tasks.task import Task, TaskStatus
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.result import ToolResult, text_block
+from goat_mcp.core.rights import LOCAL
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.state.directory import StateDirectory
 

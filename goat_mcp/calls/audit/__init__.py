@@ -1,7 +1,6 @@
-"""The record of calls (`goat-mcp audit`): one line before a call has any effect, one after it.
+"""The record of calls (`goat-mcp audit`): one line before a call has any effect, and one after it.
 
-Modules: `log` is what the pipeline writes to, `chain` the file with its hashes, `rotation` its names. Readers, loaded
-by the command line only: `lines`, `verify`, `recorded_calls`.
+The pipeline writes to `log`; `chain` is the file with its hashes. `records` and `verify` read it, for the command line.
 """
 
 from goat_mcp.calls.audit.log import AuditLog, Decided

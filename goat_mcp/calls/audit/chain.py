@@ -1,6 +1,6 @@
-"""A file of JSON lines that several processes append to, each line holding its number and the hash of the one before.
+"""A file of JSON lines that several processes append to. Each line has its number and the hash of the line before.
 
-What the lines say is none of its business. Readers of the file are in `lines`.
+`audit.jsonl` grows; full files before it are `audit.000001.jsonl` and so on. What the lines say is not known here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Mapping
@@ -16,7 +17,26 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.calls.audit.rotation import kept_files, kept_name, next_number
+
+def rotated_files(path: Path) -> list[tuple[int, Path]]:
+    """The finished files beside `path` with their numbers, oldest first."""
+    pattern = re.compile(rf"{re.escape(path.stem)}\.(\d{{6,12}}){re.escape(path.suffix)}")
+    try:
+        found = [(match, file) for file in path.parent.iterdir() if (match := pattern.fullmatch(file.name))]
+    except FileNotFoundError:
+        return []
+    return sorted((int(match.group(1)), file) for match, file in found)
+
+
+def rotated_name(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}.{number:06d}{path.suffix}")
+
+
+def next_number(path: Path) -> int:
+    """The number that the growing file will be kept under."""
+    kept = rotated_files(path)
+    return kept[-1][0] + 1 if kept else 1
+
 
 try:
     import fcntl
@@ -27,7 +47,7 @@ NO_LINE = "0" * 64
 """`prev` of the very first line."""
 MAX_LINE_BYTES = 64 * 1024
 LOCK_WAIT_S = 1.0
-"""Each append takes some 50 us; whoever holds the lock for so long is stopped."""
+"""Each append takes some 50 us; a process that holds the lock longer is stopped."""
 _LOCK_PAUSE_S = 0.0005
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 _OTHERS = 0o077
@@ -35,13 +55,13 @@ _OTHERS_WRITE = 0o022
 
 
 class Unsafe(OSError):
-    """The file or its folder is not one that a record may lie in."""
+    """The file or its folder is not safe for a record."""
 
 
 class ChainFile:
-    """Appends lines under a lock on the file itself, so that there is one chain whoever writes.
+    """Appends lines under a lock on the file itself, so that several writers make one chain.
 
-    What ends the file (number, hash, size) is remembered and only read again where somebody else has written since.
+    The end of the file (number, hash, size) is remembered, and read again only if another process has written.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, kept: int) -> None:
@@ -59,7 +79,7 @@ class ChainFile:
         self._lost = 0
 
     def append(self, fields: Mapping[str, Any]) -> None:
-        """Write one line, whole or not at all. Raises `OSError`; how many lines were lost so is told by a later one."""
+        """Write one line, whole or not at all. Raises `OSError`; a later line says how many were lost."""
         try:
             self._locked_append(fields)
         except OSError:
@@ -68,7 +88,7 @@ class ChainFile:
             raise
 
     def check(self) -> None:
-        """Raises `OSError` where nothing could be appended."""
+        """Raises `OSError` if nothing could be appended."""
         descriptor = self._lock()
         self._unlock(descriptor)
 
@@ -134,7 +154,7 @@ class ChainFile:
         return self._descriptor
 
     def _catch_up(self, descriptor: int) -> None:
-        """Know what the next line follows, and mark what is not as we or others left it."""
+        """Find out what the next line follows, and mark what is not as its writers left it."""
         facts = self._facts
         assert facts is not None
         if self._end == (facts.st_ino, facts.st_size):
@@ -142,7 +162,7 @@ class ChainFile:
         known_seq, known_prev = self._seq, self._prev
         self._end = (facts.st_ino, facts.st_size)
         if facts.st_size == 0:
-            kept = kept_files(self.path)[-self._kept :]
+            kept = rotated_files(self.path)[-self._kept :]
             self._seq, self._prev, _ = _end_of_file(kept[-1][1]) if kept else (0, NO_LINE, 0)
             if kept:
                 self._write(descriptor, {"event": "rotated", "file": kept[-1][0] + 1, "oldest": kept[0][0]})
@@ -157,12 +177,12 @@ class ChainFile:
     def _rotate(self, descriptor: int) -> int:
         """Keep the full file under its number and begin the next one, which carries the chain on."""
         number = next_number(self.path)
-        self.path.rename(kept_name(self.path, number))
+        self.path.rename(rotated_name(self.path, number))
         self._unlock(descriptor)
         self.close()
         descriptor = self._lock()
         self._catch_up(descriptor)
-        for _, surplus in kept_files(self.path)[: -self._kept]:
+        for _, surplus in rotated_files(self.path)[: -self._kept]:
             surplus.unlink(missing_ok=True)
         return descriptor
 

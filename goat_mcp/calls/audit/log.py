@@ -1,6 +1,6 @@
-"""What is recorded of a call: one JSON line before it has any effect and one after it, same id.
+"""What is recorded of a call: one JSON line before it has any effect and one after it, with the same id.
 
-Contents never enter it, only their length and hash (R-AUDIT-1, R-AUDIT-2). How lines get into the file is `chain`'s.
+Contents are never recorded, only their length and hash (R-AUDIT-1, R-AUDIT-2). `chain` writes the lines to the file.
 """
 
 from __future__ import annotations
@@ -14,11 +14,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
 from goat_mcp.calls.audit.chain import ChainFile
-from goat_mcp.calls.audit.options import AuditSettings
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.settings_part import SettingsPart
+
+
+class AuditSettings(SettingsPart):
+    """`path` is a file outside all workspaces; without one it is `audit.jsonl` in the state directory.
+
+    A file that would grow over `max_bytes` is kept under a numbered name and a new one begun; `kept_files` of those
+    stay. `on_failure` says what becomes of calls that change something or reach out while nothing can be recorded.
+    """
+
+    path: Path | None = None
+    max_bytes: int = Field(default=64 * 1024 * 1024, ge=4096)
+    kept_files: int = Field(default=8, ge=1, le=10_000)
+    on_failure: Literal["refuse", "warn"] = "refuse"
+
 
 Decided = Literal["allow", "deny", "none"]
 _CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
@@ -38,7 +54,7 @@ def _nobody(event: str, **facts: Any) -> None:
 class AuditLog:
     """One record of calls, opened on first use. A path of None records nothing.
 
-    `warn` hears, once each time, that nothing can be recorded, and that it can again.
+    `warn` is called once when nothing can be recorded, and once when it can again.
     """
 
     def __init__(
@@ -57,7 +73,7 @@ class AuditLog:
         self._decided: set[str] = set()
         self._known: dict[tuple[int, int, str], str] = {}
         self.problem = ""
-        """Why nothing can be recorded at present; empty where it can."""
+        """Why nothing can be recorded at present; empty if it can."""
 
     def decision(
         self,
@@ -77,7 +93,7 @@ class AuditLog:
             rule: what decided, in words.
             by: who decided: a rule, the mode, the user, the host.
             hooks: the outcome of each hook that ran, in order.
-            changes: whether the call may change something or reach out. Where nothing can be recorded, such a call
+            changes: whether the call may change something or reach out. If nothing can be recorded, such a call
                 that was allowed is refused: raises `ToolError(AUDIT)`, unless `audit.on_failure` is `warn`.
         """
         if self._file is None:
@@ -98,7 +114,7 @@ class AuditLog:
             raise ToolError(
                 ErrorCode.AUDIT,
                 f"{tool} was not run: the record of calls cannot be written ({self.problem})",
-                "Tell the user: free the disk or mend audit.path. Tools that only read still work.",
+                "Tell the user: free the disk or fix audit.path. Tools that only read still work.",
             )
 
     def outcome(
@@ -121,8 +137,8 @@ class AuditLog:
         self._append(ctx, tool, event="outcome", error_code=error_code, duration_ms=elapsed_ms)
 
     @contextmanager
-    def deed(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
-        """Record what the user does beside all calls (undo, review) as calls are: before it and after it.
+    def user_action(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
+        """Record what the user does outside of calls (undo, review) in the same way: before it and after it.
 
         What the block adds to the list is an error code: some of it was refused. Raises `ToolError(AUDIT)` as
         `decision` does.
@@ -141,7 +157,7 @@ class AuditLog:
             self.outcome(what, ctx, error_code=next(iter(refused), None))
 
     def check(self) -> None:
-        """Raises `OSError` where nothing could be recorded."""
+        """Raises `OSError` if nothing could be recorded."""
         if self._file is not None:
             self._file.check()
 

@@ -1,6 +1,6 @@
-"""Whether a record of calls is as it was written: numbers without a gap, each line's hash in the next one.
+"""Whether a record of calls is unchanged: numbers without a gap, and in each line the hash of the line before.
 
-A tail that was cut off, or a record that was rewritten from some line on, shows only against a head kept elsewhere.
+A tail that was cut off, or lines that were all rewritten from some point on, show only against a head stored elsewhere.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.calls.audit.chain import NO_LINE, hash_of
-from goat_mcp.calls.audit.lines import Line, record_files
+from goat_mcp.calls.audit.records import RecordLine, record_files
 
 _HEAD = re.compile(r"(?:(?P<seq>\d{1,18}):)?(?P<hash>[0-9a-f]{64})")
 
 
-class NotAHead(ValueError):
+class InvalidHead(ValueError):
     """The text is not what `head` of a verification looks like."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """`place` is FILE:LINE."""
+class RecordFault:
+    """`location` is FILE:LINE."""
 
-    place: str
+    location: str
     problem: str
 
 
 @dataclass
 class Verification:
-    """What was found. `bad` is the first line that is not as it was written, None where all are.
+    """The result. `bad` is the first line that is not as it was written, None if all are.
 
-    `gaps` are those that the writers themselves have marked: a line torn by a crash, calls that a full disk kept from
-    being recorded. They are no forgeries, and a reader should know of them.
+    `gaps` are marked by the writers themselves: a line torn by a crash, calls that could not be recorded on a full
+    disk. They are no forgeries, but a reader should know them.
     """
 
     events: int = 0
@@ -43,8 +43,8 @@ class Verification:
     first_seq: int = 0
     last_seq: int = 0
     head: str = ""
-    bad: Finding | None = None
-    gaps: list[Finding] = field(default_factory=list[Finding])
+    bad: RecordFault | None = None
+    gaps: list[RecordFault] = field(default_factory=list[RecordFault])
 
     @property
     def is_intact(self) -> bool:
@@ -52,15 +52,15 @@ class Verification:
 
 
 def parse_head(text: str) -> tuple[int, str]:
-    """`SEQ:HASH` or `HASH`; a number of 0 where there is none. Raises `NotAHead`."""
+    """`SEQ:HASH` or `HASH`; a number of 0 if there is none. Raises `InvalidHead`."""
     match = _HEAD.fullmatch(text.strip().lower())
     if match is None:
-        raise NotAHead(text)
+        raise InvalidHead(text)
     return int(match.group("seq") or 0), match.group("hash")
 
 
 def verify(path: Path, *, expected: tuple[int, str] | None = None) -> Verification:
-    """Read the record from its oldest kept line. Raises `OSError` where there is none.
+    """Read the record from its oldest kept line. Raises `OSError` if there is none.
 
     `expected` is a head kept from an earlier time: it must be among the lines.
     """
@@ -71,10 +71,10 @@ def verify(path: Path, *, expected: tuple[int, str] | None = None) -> Verificati
 
 
 @dataclass(frozen=True)
-class _Read:
-    """A line with its record, None where it has none of ours."""
+class _ParsedLine:
+    """A line with its record, None if it has none of ours."""
 
-    line: Line
+    line: RecordLine
     seq: int
     record: dict[str, Any] | None
 
@@ -91,16 +91,16 @@ class _Chain:
         self.found = found
         self._expected = expected
         self._seen_expected = expected is None
-        self._before: _Read | None = None
+        self._before: _ParsedLine | None = None
         self._seq = 0
         self._prev = NO_LINE
         self._oldest = 0
         """The oldest file that was there after the last rotation."""
 
-    def read(self, lines: Iterator[Line], numbers: list[int]) -> None:
+    def read(self, lines: Iterator[RecordLine], numbers: list[int]) -> None:
         wanted_files = iter(numbers)
         file: Path | None = None
-        waiting: _Read | None = None
+        waiting: _ParsedLine | None = None
         for line in lines:
             read = _parse(line)
             if waiting is not None and not self._take(waiting, followed_by=read):
@@ -118,8 +118,8 @@ class _Chain:
             return
         self._end()
 
-    def _take(self, read: _Read, *, followed_by: _Read | None) -> bool:
-        """Check one line and go on to it. False where it is bad."""
+    def _take(self, read: _ParsedLine, *, followed_by: _ParsedLine | None) -> bool:
+        """Check one line and go on to it. False if it is bad."""
         line = read.line
         if followed_by is not None and followed_by.torn_bytes == len(line.text) > 0:
             # Its writer was ended in the middle of it; the mark after it says so, and holds its hash.
@@ -131,30 +131,30 @@ class _Chain:
             problem = "is not whole: its writer was ended in the middle of it" if torn else "is not a line of a record"
             if torn and line.file.name == self.found.files[-1]:
                 # The next writer will mark it.
-                self.found.gaps.append(Finding(line.place, problem))
+                self.found.gaps.append(RecordFault(line.location, problem))
                 return True
-            return self._bad(line.place, problem)
+            return self._bad(line.location, problem)
         first = self.found.events == 0
         prev = read.record.get("prev")
         if first:
             if read.seq == 1 and prev != NO_LINE:
-                return self._bad(line.place, "is the first line and says that there was one before it")
+                return self._bad(line.location, "is the first line and says that there was one before it")
             if read.seq != 1 and read.record.get("event") != "rotated":
-                return self._bad(line.place, f"has number {read.seq}; the lines before it are missing")
+                return self._bad(line.location, f"has number {read.seq}; the lines before it are missing")
             self.found.first_seq = read.seq
             if self._expected is not None and self._expected[1] == prev:
                 self._seen_expected = True
         elif read.seq != self._seq + 1:
             return self._bad(
-                line.place, f"has number {read.seq} and follows number {self._seq}: {_gap(read, self._seq)}"
+                line.location, f"has number {read.seq} and follows number {self._seq}: {_gap(read, self._seq)}"
             )
         elif prev != self._prev:
-            changed = self._before.line.place if self._before is not None else line.place
-            return self._bad(changed, f"is not as it was written: {line.place} holds the hash of another line")
+            changed = self._before.line.location if self._before is not None else line.location
+            return self._bad(changed, f"is not as it was written: {line.location} holds the hash of another line")
         self._go_on(read)
         return True
 
-    def _go_on(self, read: _Read) -> None:
+    def _go_on(self, read: _ParsedLine) -> None:
         assert read.record is not None
         self._before = read
         self._seq = read.seq
@@ -165,17 +165,19 @@ class _Chain:
         if read.record.get("event") == "rotated" and isinstance(oldest := read.record.get("oldest"), int):
             self._oldest = oldest
         if read.record.get("event") == "gap":
-            self.found.gaps.append(Finding(read.line.place, _told(read.record)))
+            self.found.gaps.append(RecordFault(read.line.location, _gap_text(read.record)))
 
-    def _take_file_start(self, read: _Read, number: int, *, is_first: bool) -> bool:
+    def _take_file_start(self, read: _ParsedLine, number: int, *, is_first: bool) -> bool:
         """A file after a rotation says which one it is and which the oldest kept one was."""
         record = read.record or {}
         if record.get("event") != "rotated":
             if not is_first or read.seq > 1:
-                return self._bad(read.line.place, "does not begin as a file after a rotation does: its head is missing")
+                return self._bad(
+                    read.line.location, "does not begin as a file after a rotation does: its head is missing"
+                )
             return True
         if number and record.get("file") != number:
-            return self._bad(read.line.place, f"begins file {record.get('file')} and is named as file {number}")
+            return self._bad(read.line.location, f"begins file {record.get('file')} and is named as file {number}")
         return True
 
     def _end(self) -> None:
@@ -189,17 +191,17 @@ class _Chain:
             return
         seq, _ = self._expected
         if seq and seq < found.first_seq - 1:
-            found.bad = Finding(
+            found.bad = RecordFault(
                 found.files[0], f"begins with number {found.first_seq}; number {seq} was in a file that is not kept"
             )
         else:
-            place = self._before.line.place if self._before is not None else str(found.files[-1:])
-            found.bad = Finding(
-                place, "is the last line, and the head that was kept is not in the record: cut, or rewritten"
+            location = self._before.line.location if self._before is not None else str(found.files[-1:])
+            found.bad = RecordFault(
+                location, "is the last line, and the head that was kept is not in the record: cut, or rewritten"
             )
 
-    def _bad(self, place: str, problem: str) -> bool:
-        self.found.bad = Finding(place, problem)
+    def _bad(self, location: str, problem: str) -> bool:
+        self.found.bad = RecordFault(location, problem)
         self.found.last_seq = self._seq
         return False
 
@@ -207,7 +209,7 @@ class _Chain:
 _CUT = "lines are gone"
 
 
-def _told(record: dict[str, Any]) -> str:
+def _gap_text(record: dict[str, Any]) -> str:
     match record.get("reason"):
         case "torn":
             return f"a line of {record.get('torn_bytes')} bytes before this one was not written whole"
@@ -219,19 +221,19 @@ def _told(record: dict[str, Any]) -> str:
             return f"a gap: {other}"
 
 
-def _gap(read: _Read, seq: int) -> str:
+def _gap(read: _ParsedLine, seq: int) -> str:
     return "lines between them are missing" if read.seq > seq + 1 else "it is not in its place"
 
 
-def _parse(line: Line) -> _Read:
+def _parse(line: RecordLine) -> _ParsedLine:
     try:
         record: Any = json.loads(line.text)
     except (ValueError, RecursionError):
-        return _Read(line, 0, None)
+        return _ParsedLine(line, 0, None)
     if not isinstance(record, dict):
-        return _Read(line, 0, None)
+        return _ParsedLine(line, 0, None)
     members = cast("dict[str, Any]", record)
     seq = members.get("seq")
     if not isinstance(seq, int) or isinstance(seq, bool) or seq < 1:
-        return _Read(line, 0, None)
-    return _Read(line, seq, members)
+        return _ParsedLine(line, 0, None)
+    return _ParsedLine(line, seq, members)

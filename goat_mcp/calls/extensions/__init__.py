@@ -1,5 +1,5 @@
-"""User code wrapped around each call: `onion` runs it, `installed` finds it among the installed packages."""
+"""User code around each call: `wrapping` runs it, `installed` finds it among the installed packages."""
 
-from goat_mcp.calls.extensions.onion import CallNext, Extension, ExtensionFailed, Extensions
+from goat_mcp.calls.extensions.wrapping import CallNext, Extension, ExtensionFailed, wrapped
 
-__all__ = ["CallNext", "Extension", "ExtensionFailed", "Extensions"]
+__all__ = ["CallNext", "Extension", "ExtensionFailed", "wrapped"]

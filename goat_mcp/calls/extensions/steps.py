@@ -1,7 +1,6 @@
 """Which tools one step sees: a client's `tools/list`, or one turn of an agent (source: Goondan, "Tool Catalog").
 
-What a client may call at all is the catalog's business; a step can only leave something out of that, or list what was
-left out of the list.
+The catalog says what a client may call. A step only hides some of that, or lists tools that the list leaves out.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class StepView:
     hidden: set[str] = field(default_factory=set[str])
 
     def hide(self, *names: str) -> None:
-        """Leave these out: whoever calls one in this step is told that it is not in the catalog."""
+        """Leave these out: a call of one in this step is refused as not in the catalog."""
         for name in names:
             if name in self.tools:
                 self.others[name] = self.tools.pop(name)

@@ -1,6 +1,6 @@
-"""What a user has run before and after each call: Python functions of an embedder, and programs (`commands`).
+"""What runs before and after each call for a user: Python functions of an embedder, and programs (`command`).
 
-Only the names that wiring needs are loaded here; programs' side is imported where there are any.
+Only what every gateway needs is loaded here; the modules for programs are imported if there are any.
 """
 
 from goat_mcp.calls.hooks.stages import HookOutcome, Hooks, PreToolUse

@@ -1,7 +1,6 @@
-"""What the end of a hook's program means: exit code, standard output and standard error, read as Claude Code does.
+"""What a hook's program answered, read from its exit code, standard output and standard error as Claude Code does.
 
-Source: Claude Code's hooks reference, "Exit code output" and "JSON output". What is done with an answer is decided in
-`programs`.
+Source: Claude Code's hooks reference, "Exit code output" and "JSON output". `programs` acts on the answer.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What a hook said. `failure` where it said nothing that can be understood; nothing else counts then.
+    """What a hook said. `failure` if it said nothing that can be understood; nothing else counts then.
 
     `block` is why the call is refused (before it), or what to tell of its result (after it). `stop` is why nothing
     else should be begun. `message` is for the user. `text` is plain output.
@@ -58,7 +57,7 @@ def read_answer(event: HookEvent, run: HookRun, *, strict: bool) -> HookAnswer:
     """The answer in a program's end. `strict`: anything that is not clearly an answer is a failure."""
     if run.failure:
         return HookAnswer(failure=run.failure)
-    answer, fault = _spoken(event, run.stdout.strip(), strict)
+    answer, fault = _read_output(event, run.stdout.strip(), strict)
     if run.exit_code == BLOCKS:
         said = answer if answer is not None else HookAnswer()
         reason = said.block or cut_middle(run.stderr.strip(), MAX_CHARS) or "a hook refused it without a reason"
@@ -71,8 +70,8 @@ def read_answer(event: HookEvent, run: HookRun, *, strict: bool) -> HookAnswer:
     return answer
 
 
-def _spoken(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | None, str]:
-    """What standard output says; where it is no answer, why not."""
+def _read_output(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | None, str]:
+    """What standard output says; if it is no answer, why not."""
     if not text:
         return HookAnswer(), ""
     members: Any = None

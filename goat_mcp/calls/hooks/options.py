@@ -1,7 +1,4 @@
-"""What a user can configure about hooks: the setting `hooks`, in the shape of Claude Code's settings.
-
-How a program is run and what its answer means is not said here.
-"""
+"""What a user can configure about hooks: the setting `hooks`, in the shape of Claude Code's settings."""
 
 from __future__ import annotations
 

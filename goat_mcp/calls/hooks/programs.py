@@ -1,24 +1,155 @@
-"""The hooks of a gateway that are programs: which run for a call, in which order, and what follows from their answers.
+"""The hooks that are programs: which run for a call, in which order, how they run, and what follows from their answers.
 
-One after the other, as configured: ours first, then those of imported files. The first denial ends it (R-HOOK-3).
+One runs after the other, as configured: ours first, then those of imported files. The first denial ends it (R-HOOK-3).
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, cast
 
-from goat_mcp.calls.hooks.answer import HookAnswer, read_answer
+import anyio
+
+from goat_mcp.calls.hooks.answer import BLOCKS, HookAnswer, HookRun, read_answer
 from goat_mcp.calls.hooks.command import HookCommand, RuleMatch
 from goat_mcp.calls.hooks.options import HookEvent
-from goat_mcp.calls.hooks.running import HookRunner
-from goat_mcp.calls.hooks.stages import HookOutcome, PostToolUse, PreToolUse, merged, said_by
-from goat_mcp.calls.hooks.tool_output import SUPPRESSED, tool_response, with_output, with_text
+from goat_mcp.calls.hooks.stages import HookOutcome, PostToolUse, PreToolUse, merged, verdict_word
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.result import ToolResult
+from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.program import run_program
+
+SUPPRESSED = "[output suppressed by a hook]"
+
+
+def tool_response(spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> dict[str, Any]:
+    """`tool_response` of PostToolUse: `content` and `structuredContent`; facts of our own tools under `facts`."""
+    response: dict[str, Any] = {"content": list(result.content), "isError": result.is_error}
+    if result.structured is not None:
+        response["structuredContent"] = result.structured
+    if result.facts is not None:
+        response["facts"] = dict(result.facts)
+    if spec.rule_name == "Bash":
+        response |= {"stdout": result.text, "stderr": "", "interrupted": False, "isImage": False}
+    elif "file_path" in arguments:
+        response |= {"filePath": arguments["file_path"], "success": not result.is_error}
+    return response
+
+
+def with_output(result: ToolResult, output: Any) -> ToolResult | None:
+    """The result with what a hook gave in place of its output; None where that is no output.
+
+    Text, a list of content blocks, an MCP result or Bash's `stdout` and `stderr`. What else the result said goes too:
+    a hook that takes a secret out of the text has not left it in the facts.
+    """
+    if isinstance(output, str):
+        return _only(result, (text_block(output),))
+    if isinstance(output, list):
+        blocks = cast("list[Any]", output)
+        return _only(result, tuple(blocks)) if all(map(_is_block, blocks)) else None
+    if not isinstance(output, dict):
+        return None
+    members = cast("dict[str, Any]", output)
+    if "content" in members:
+        replaced = with_output(result, members["content"])
+        return replaced and replace(replaced, structured=members.get("structuredContent"))
+    streams = [members.get(name, "") for name in ("stdout", "stderr")]
+    if ("stdout" in members or "stderr" in members) and all(isinstance(text, str) for text in streams):
+        return _only(result, (text_block("\n".join(text for text in streams if text)),))
+    return None
+
+
+def with_text(result: ToolResult, text: str) -> ToolResult:
+    """The result with something said beside it."""
+    return replace(result, content=(*result.content, text_block(text)))
+
+
+def _only(result: ToolResult, content: tuple[dict[str, Any], ...]) -> ToolResult:
+    return ToolResult(content=content, is_error=result.is_error, error_code=result.error_code)
+
+
+def _is_block(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    block = cast("dict[str, Any]", value)
+    kind = block.get("type")
+    return isinstance(kind, str) and (kind != "text" or isinstance(block.get("text"), str))
+
+
+MAX_OUTPUT_BYTES = 1024 * 1024
+_PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR")
+_PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+
+
+@dataclass(frozen=True)
+class HookRunner:
+    """`project` is the folder programs run in: the workspace's first directory, None if there is none."""
+
+    environment: CommandEnvironment
+    guard: ProcessGuard
+    project: Callable[[], Path | None]
+
+    async def run(self, hook: HookCommand, data: Mapping[str, Any], *, timeout_s: float | None = None) -> HookRun:
+        """Run it to its end. It leads a process group of its own, and what it started ends with it."""
+        output = bytearray()
+        limit_s = hook.timeout_s if timeout_s is None else min(timeout_s, hook.timeout_s)
+
+        def keep(piece: bytes) -> None:
+            output.extend(piece[: MAX_OUTPUT_BYTES + 1 - len(output)])
+            if len(output) > MAX_OUTPUT_BYTES and not hook.is_imported:
+                too_big.cancel()
+
+        end = None
+        try:
+            with anyio.CancelScope() as too_big:
+                end = await run_program(
+                    self._words(hook),
+                    data=json.dumps(data, ensure_ascii=True, default=str).encode() + b"\n",
+                    directory=self._directory(),
+                    environment=await self._environment(hook),
+                    guard=self.guard,
+                    on_output=keep,
+                    timeout_s=limit_s,
+                )
+        except (OSError, ValueError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+            return HookRun(failure=f"{hook.argv[0]} cannot be run: {reason}")
+        if end is not None and end.timed_out:
+            return HookRun(failure=f"it took longer than {limit_s:g} s and was ended")
+        if len(output) > MAX_OUTPUT_BYTES or end is None:
+            if end is not None and end.exit_code == BLOCKS:
+                # An imported hook refuses with its exit code, whatever it prints (R-HOOK-2).
+                return HookRun(end.exit_code, "", end.stderr_tail)
+            return HookRun(failure=f"its output is longer than {MAX_OUTPUT_BYTES} bytes")
+        text = output.decode("utf-8", "replace")
+        return HookRun(end.exit_code, text, end.stderr_tail)
+
+    def _directory(self) -> Path:
+        project = self.project()
+        return project if project is not None else Path("/")
+
+    def _words(self, hook: HookCommand) -> tuple[str, ...]:
+        if not hook.is_imported or hook.in_shell:
+            return hook.argv
+        # As Claude Code does it. A shell reads the variable itself, and nothing is put into what it parses.
+        return tuple(word.replace(f"${{{_PROJECT_VARIABLE}}}", str(self._directory())) for word in hook.argv)
+
+    async def _environment(self, hook: HookCommand) -> dict[str, str]:
+        all_of_it = await self.environment.build()
+        chosen = {name: value for name, value in all_of_it.items() if name in _PASSED_ON or name.startswith("LC_")} | {
+            name: os.environ[name] for name in hook.env if name in os.environ
+        }
+        if hook.is_imported:
+            chosen[_PROJECT_VARIABLE] = str(self._directory())
+        return chosen
+
 
 _AGENT_SESSION = "agent:"
 
@@ -31,7 +162,7 @@ class SessionFacts(Protocol):
     def mode(self, session_key: str) -> str: ...
 
 
-class Warn(Protocol):
+class WarningLog(Protocol):
     """One line in the log."""
 
     def __call__(self, event: str, **fields: Any) -> None: ...
@@ -45,7 +176,7 @@ class Programs:
     runner: HookRunner
     facts: SessionFacts
     matches_rule: RuleMatch
-    warn: Warn
+    warn: WarningLog
 
     async def before(self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
         so_far = PreToolUse()
@@ -58,7 +189,8 @@ class Programs:
             started_s = time.monotonic()
             answer = await self.ask(hook, data)
             verdict = _verdict(hook, answer)
-            outcome = HookOutcome(hook.place, _said(answer, verdict), round((time.monotonic() - started_s) * 1000, 3))
+            ms = round((time.monotonic() - started_s) * 1000, 3)
+            outcome = HookOutcome(hook.location, _outcome_text(answer, verdict), ms)
             if hook.observes:
                 outcome, verdict = replace(outcome, result=f"observed: {outcome.result}"), PreToolUse()
             so_far = merged(so_far, replace(verdict, outcomes=(outcome,)))
@@ -91,9 +223,9 @@ class Programs:
         run = await self.runner.run(hook, data, timeout_s=timeout_s)
         answer = read_answer(hook.event, run, strict=hook.strict)
         if answer.failure:
-            self.warn("hook failed", hook=hook.place, hook_event=hook.event, problem=answer.failure)
+            self.warn("hook failed", hook=hook.location, hook_event=hook.event, problem=answer.failure)
         elif hook.observes and (answer.block or answer.ask or answer.stop):
-            self.warn("an observing hook objects", hook=hook.place, reason=answer.block or answer.ask or answer.stop)
+            self.warn("an observing hook objects", hook=hook.location, reason=answer.block or answer.ask or answer.stop)
         return answer
 
     def common(self, event: HookEvent, ctx: ToolContext) -> dict[str, Any]:
@@ -135,12 +267,14 @@ class Programs:
         result = left.result
         if answer.failure:
             if hook.strict:
-                result = with_text(result, f"[hook {hook.place} failed; the call had run: {answer.failure}]")
+                result = with_text(result, f"[hook {hook.location} failed; the call had run: {answer.failure}]")
             return replace(left, result=result)
         if answer.output is not None:
             replaced = with_output(result, answer.output)
             if replaced is None:
-                self.warn("hook output cannot be used", hook=hook.place, problem="updatedToolOutput is no tool output")
+                self.warn(
+                    "hook output cannot be used", hook=hook.location, problem="updatedToolOutput is no tool output"
+                )
             # Who wanted something taken out must not find it left in; Claude Code keeps the original here.
             result = replaced or (with_output(result, SUPPRESSED) if hook.strict else None) or result
         elif answer.suppress and hook.strict and not result.is_error:
@@ -154,7 +288,7 @@ class Programs:
 def _verdict(hook: HookCommand, answer: HookAnswer) -> PreToolUse:
     if answer.failure:
         if hook.refuses_on_failure:
-            return PreToolUse(deny=f"hook {hook.place} has to judge this call and failed: {answer.failure}")
+            return PreToolUse(deny=f"hook {hook.location} has to judge this call and failed: {answer.failure}")
         return PreToolUse()
     if answer.stop is not None:
         return PreToolUse(deny=_stopped(answer.stop), interrupt=True)
@@ -166,12 +300,12 @@ def _verdict(hook: HookCommand, answer: HookAnswer) -> PreToolUse:
     )
 
 
-def _said(answer: HookAnswer, verdict: PreToolUse) -> str:
-    return f"failed: {answer.failure[:200]}" if answer.failure else said_by(verdict)
+def _outcome_text(answer: HookAnswer, verdict: PreToolUse) -> str:
+    return f"failed: {answer.failure[:200]}" if answer.failure else verdict_word(verdict)
 
 
 def _to_user(hook: HookCommand, answer: HookAnswer) -> str:
-    return f"[hook {hook.place}, for the user: {answer.message}]" if answer.message else ""
+    return f"[hook {hook.location}, for the user: {answer.message}]" if answer.message else ""
 
 
 def _stopped(reason: str) -> str:

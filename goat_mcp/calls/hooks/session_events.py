@@ -1,8 +1,7 @@
-"""Hooks around calls: when a session begins and ends, and when an agent has ended.
+"""Hooks for the start and the end of a session, and for the end of an agent.
 
-A session begins with its first call: that is the same on every transport, delays no start, and what its hooks have to
-say goes with the first result. It ends with the process. Agents and the connections of 2026-07-28 HTTP, which has no
-sessions, have neither.
+A session starts with its first call, on every transport alike, so no start waits for a hook; what hooks say goes with
+the first result. It ends with the process. Agents and 2026-07-28 HTTP connections, which have no sessions, have none.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from typing import Any
 import anyio
 
 from goat_mcp.calls.hooks.answer import HookAnswer
-from goat_mcp.calls.hooks.programs import Programs
-from goat_mcp.calls.hooks.tool_output import with_text
+from goat_mcp.calls.hooks.programs import Programs, with_text
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
@@ -55,7 +53,7 @@ class SessionEvents:
         self._begun.clear()
 
     async def agent_ended(self, agent_id: str, agent_type: str, last_words: str, ctx: ToolContext) -> tuple[str, ...]:
-        """What hooks of SubagentStop have to say to whoever started the agent. It is over: nothing makes it go on."""
+        """What hooks of SubagentStop say to the starter of the agent, which has ended in any case."""
         said: list[str] = []
         for hook in self.programs.of("SubagentStop", agent_type):
             data = {

@@ -1,7 +1,7 @@
-"""The hook stages of the pipeline: what runs before a tool and after it, in a fixed order, one after the other.
+"""The hook stages of the pipeline: what runs before a tool and after it, in a fixed order.
 
-Python functions come first, in the order given, then programs (see `commands`). Hooks only tighten: an input they
-rewrite is validated and decided again, and one that fails before a call refuses it (R-HOOK-2, R-HOOK-3).
+Python functions come first, in their order, then programs (`programs`). Hooks only tighten: an input that they rewrite
+is validated and decided again, and a hook that fails before a call refuses it (R-HOOK-2, R-HOOK-3).
 """
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ def _outcome(hook: PreHook, verdict: PreToolUse, started_s: float) -> HookOutcom
     ms = round((time.monotonic() - started_s) * 1000, 3)
     if verdict.problem is not None:
         return HookOutcome(_name_of(hook), f"failed: {type(verdict.problem).__name__}", ms)
-    return HookOutcome(_name_of(hook), said_by(verdict), ms)
+    return HookOutcome(_name_of(hook), verdict_word(verdict), ms)
 
 
-def said_by(verdict: PreToolUse) -> str:
+def verdict_word(verdict: PreToolUse) -> str:
     """A verdict as one word."""
     if verdict.deny is not None:
         return "deny"

@@ -1,33 +1,222 @@
-"""Rules about files, held against those that a command names: the best that can be told without running it.
+"""Rules about files, compared with the files that a command names, as far as one can know without running it.
 
-Only rules that deny or ask are: what `Read(...)` allows, no command is allowed by it. What cannot be followed exactly
-as bash would is met by the first rule that could mean it (R-SHELL-5b). A sandbox is what keeps files from what a
-command starts.
+Wildcards are expanded and links followed as bash and the programs would. Only rules that deny or ask count: `Read(...)`
+allows no command. If a path cannot be followed exactly, the first rule that could match it counts (R-SHELL-5b). A
+sandbox keeps files from what a command starts.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from posixpath import basename, split
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from posixpath import basename, join, normpath, split
 from typing import NamedTuple
 
 from goat_mcp.calls.permissions.call import Call
-from goat_mcp.calls.permissions.named_paths import NamedPaths, Unfollowed
 from goat_mcp.calls.permissions.rule import Rule
 from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleList
-from goat_mcp.commands.shell.file_use import FileDoubt, FileUse
+from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
+
+_MAX_DIRECTORIES = 40
+_MAX_FOLDERS = 16
+_MAX_ENTRIES = 20_000
+_MAGIC = re.compile(rf"[*?{NUMBER}{TIME}]")
+_WILDCARDS = {"*": ".*", "?": ".", NUMBER: r"-?\d+", TIME: r"[\w:+-]+"}
+_OF_A_PROCESS = re.compile(r"/(?:cwd|root|fd|task|map_files)(?=/|\Z)")
+_BELOW_DESCRIPTOR = re.compile(r"/dev/(?:fd(?:/|\Z)|std(?:in|out|err)/)")
+
+
+class UnresolvedPath(Exception):
+    """A path cannot be followed as the system would; the reason, for people."""
+
+
+class NamedPaths:
+    """Of one script that begins in `directory`; `changes` are the texts of its `cd`s, `perhaps` words that may be
+    directories it goes to."""
+
+    def __init__(self, directory: str, changes: Sequence[str], perhaps: Sequence[str] = ()) -> None:
+        self._entries_left = _MAX_ENTRIES
+        self._real_folder = lru_cache(maxsize=1000)(_real)
+        self.directories = [directory]
+        self.is_cut = False
+        targets = [*changes, *(text for text in perhaps if _is_folder(join(directory, _at_home(text, directory))))]
+        # In whatever order they come.
+        for _ in range(min(len(targets), 3)):
+            for base in list(self.directories):
+                for target in targets:
+                    path = join(base, _at_home(target, base))
+                    self._add(normpath(path))
+                    self._add(self._real_folder(path))
+        self.is_cut = self.is_cut or len(changes) > 3
+
+    def _add(self, path: str) -> None:
+        if path in self.directories:
+            return
+        if len(self.directories) >= _MAX_DIRECTORIES:
+            self.is_cut = True
+        else:
+            self.directories.append(path)
+
+    def with_folders(self, words: Sequence[str]) -> list[str]:
+        """The directories of the script, and those of the words that are directories.
+
+        Raises `UnresolvedPath`.
+        """
+        found = [
+            path
+            for base in self.directories
+            for word in words
+            if _is_folder(path := normpath(join(base, _at_home(word, base))))
+        ]
+        if len(found) > _MAX_FOLDERS * len(self.directories):
+            raise UnresolvedPath("it names too many directories")
+        return list(dict.fromkeys((*self.directories, *found)))
+
+    def of(self, use: FileUse, bases: Sequence[str]) -> Iterator[str]:
+        """The paths a word may stand for, as asked for and as they really are. Those need not exist.
+
+        Raises `UnresolvedPath`.
+        """
+        if not _is_a_name(use.text):
+            return
+        for base in bases:
+            text = _at_home(use.text, base)
+            path = join(base, text)
+            if base in self.directories or use.writes or use.may_write or _exists(path):
+                yield from self._both(path)
+            if _MAGIC.search(text) and (use.magic or NUMBER in text or TIME in text):
+                for found in self._expanded(path):
+                    yield from self._both(found)
+
+    def below(self, folder: str, use: FileUse) -> Iterator[str]:
+        """What is below a directory, near things first. Raises `UnresolvedPath` after 20,000 entries of one script."""
+        waiting, known = [(folder, os.path.realpath(folder))], {os.path.realpath(folder)}
+        start = len(folder.rstrip("/"))
+        for above, real_above in waiting:
+            for entry in self._entries(above):
+                path = join(above, entry.name)
+                is_link, is_folder = entry.is_symlink(), entry.is_dir()
+                if any(_is_left_out(path[start:], one, is_folder=is_folder) for one in use.leaves_out):
+                    continue
+                if (is_link and not use.follows) or (entry.name.startswith(".") and not use.sees_hidden):
+                    continue
+                # Below a link, too, rules are about the real names.
+                real = os.path.realpath(path) if is_link else join(real_above, entry.name)
+                yield path
+                if real != path:
+                    yield real
+                if is_folder and real not in known:
+                    known.add(real)
+                    waiting.append((path, real))
+
+    def _both(self, path: str) -> Iterator[str]:
+        plain = re.sub(r"/(?:\.?/)+", "/", path)
+        asked = normpath(path)
+        for one in (plain, asked):
+            self._check(one)
+        yield asked
+        folder, name = os.path.split(path.rstrip("/") or "/")
+        real = join(self._real_folder(folder), name) if name not in ("", ".", "..") else self._real_folder(path)
+        if os.path.islink(real):  # noqa: PTH114 - of a name that is too long `Path` raises
+            real = os.path.realpath(real)
+        if real != asked:
+            yield real
+
+    def _check(self, path: str) -> None:
+        if _BELOW_DESCRIPTOR.match(path):
+            raise UnresolvedPath(f"{path} leads to what a process has open")
+        for found in _OF_A_PROCESS.finditer(path):
+            above = path[: found.start()] or "/"
+            if above.startswith("/proc/") or f"{self._real_folder(above)}/".startswith("/proc/"):
+                raise UnresolvedPath(f"{path} leads to what a process has open")
+
+    def _expanded(self, pattern: str) -> list[str]:
+        found = ["/"] if pattern.startswith("/") else [""]
+        for name in filter(None, pattern.split("/")):
+            if not _MAGIC.search(name):
+                found = [join(folder, name) for folder in found]
+                continue
+            expression = "".join(_WILDCARDS.get(char) or re.escape(char) for char in name)
+            fits = re.compile(f"(?s:{expression})").fullmatch
+            shows_hidden = name.startswith(".")
+            found = [
+                join(folder, entry.name)
+                for folder in found
+                for entry in self._entries(folder)
+                if fits(entry.name) and (shows_hidden or not entry.name.startswith("."))
+            ]
+        return found
+
+    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    self._entries_left -= 1
+                    if self._entries_left < 0:
+                        raise UnresolvedPath(
+                            f"more than {_MAX_ENTRIES:,} files would have to be looked at; name smaller folders"
+                        )
+                    yield entry
+        except OSError:
+            return
+
+
+def _is_left_out(path: str, pattern: str, *, is_folder: bool) -> bool:
+    """`path` begins with a slash; for `pattern` see `FileUse`."""
+    if pattern.endswith("/" if not is_folder else "|"):
+        return False
+    pattern = pattern.rstrip("/|")
+    return path == pattern if pattern.startswith("/") else fnmatchcase(path.rpartition("/")[2], pattern)
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return os.path.isdir(path)  # noqa: PTH112 - of a name that is too long `Path` raises
+    except ValueError:
+        return False
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False
+
+
+def _is_a_name(word: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(word)
+    except UnicodeEncodeError:
+        return False  # no file has such a name
+
+
+def _at_home(text: str, base: str) -> str:
+    """With the home and the current directory filled in."""
+    if text == "~" or text.startswith("~/"):
+        text = f"{Path.home()}{text[1:]}"
+    elif text == "~+" or text.startswith("~+/"):
+        text = f"{base}{text[2:]}"
+    return text.replace(HERE, base)
+
 
 _SHOWN_CHARS = 60
 _WAY_OUT = "write each path as it is, or use the tools Read, Grep, Edit and Write"
 
 
 class FileHit(NamedTuple):
-    """`told`: which file it is, or what could not be followed, for people."""
+    """`explanation`: which file it is, or what could not be followed, for people."""
 
     rule: Rule
-    told: str
+    explanation: str
 
 
 def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
@@ -36,7 +225,7 @@ def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
     for use, paths, bases in _uses(call, doubts):
         try:
             hit = _hit(rules, call, use, paths, bases)
-        except Unfollowed as reason:
+        except UnresolvedPath as reason:
             doubts.append(FileDoubt(use.text, str(reason)))
             continue
         if hit is not None:
@@ -49,7 +238,7 @@ def paths_written(call: Call) -> Iterator[str]:
     something is written into, some name in it."""
     for use, paths, _ in _uses(call, []):
         if use.writes:
-            with suppress(Unfollowed):
+            with suppress(UnresolvedPath):
                 for path in paths.of(use, paths.directories):
                     yield path
                     if use.inside:
@@ -68,7 +257,7 @@ def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedP
             doubts += files.doubts
             try:
                 bases = paths.with_folders(files.folders) if files.folders else paths.directories
-            except Unfollowed as reason:
+            except UnresolvedPath as reason:
                 doubts.append(FileDoubt("a command", str(reason)))
                 bases = paths.directories
             yield from ((use, paths, bases) for use in files.uses)

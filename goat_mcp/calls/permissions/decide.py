@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
-from goat_mcp.calls.permissions.rule import Rule
+from goat_mcp.calls.permissions.rule import CommandSpecifier, Rule
 from goat_mcp.calls.permissions.rules import RuleList, RuleSet, families_of
-from goat_mcp.calls.permissions.specifiers import CommandSpecifier
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.commands.shell.pattern import CommandPattern
@@ -23,7 +22,7 @@ class Decision:
     it is for people and never for the record.
 
     `by_rule` marks an ask that a user's own rule demands: the host's dialog never stands in for it. `rule` is that
-    rule, where it is one; `decided_by` who answered an ask. `is_blocked`: by `bash.blocked`, and no permission rule.
+    rule, if it is one; `decided_by` who answered an ask. `is_blocked`: by `bash.blocked`, and no permission rule.
     """
 
     effect: Effect
@@ -39,8 +38,8 @@ class Decision:
         return self.by_rule and _strictness(self) > _strictness(other)
 
     @property
-    def told(self) -> str:
-        """The reason as people are told it."""
+    def explanation(self) -> str:
+        """The reason, for people."""
         return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
@@ -99,11 +98,11 @@ def _on_files(call: Call, rules: RuleList, effect: Effect) -> Decision | None:
 
     if (hit := rule_on_files(rules, call)) is None:
         return None
-    return Decision(effect, f"rule {hit.rule.text}", by_rule=True, rule=hit.rule, detail=hit.told)
+    return Decision(effect, f"rule {hit.rule.text}", by_rule=True, rule=hit.rule, detail=hit.explanation)
 
 
 def _hidden(call: Call, rules: RuleList) -> str:
-    """Why rules about commands cannot see all that a script would run; empty where they can, or there are none.
+    """Why rules about commands cannot see all that a script would run; empty if they can, or there are none.
 
     Source: R-SHELL-5, R-SHELL-6.
     """
@@ -113,7 +112,7 @@ def _hidden(call: Call, rules: RuleList) -> str:
 
 
 def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
-    """Why a script runs something that `bash.allowed` does not list; empty where it runs nothing else."""
+    """Why a script runs something that `bash.allowed` does not list; empty if it runs nothing else."""
     for script in call.scripts:
         if script.hidden:
             return f"what it would run cannot be told: {script.hidden}"

@@ -1,7 +1,9 @@
-"""The table of design D8: what a mode says about a risk when no rule does."""
+"""The permission modes, and what a mode says about a risk if no rule does (the table of design D8)."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from goat_mcp.core.side_effect import Risk, SideEffect
@@ -51,7 +53,7 @@ def allows_more(before: Mode, wanted: Mode) -> bool:
 def changes_nothing(spec: ToolSpec) -> bool:
     """Whether plan mode leaves the tool to `default`: its side effect and its own hints both say that nothing changes.
 
-    A network tool changes nothing where it is not destructive and repeatable (WebFetch, not Bash).
+    A network tool changes nothing if it is not destructive and repeatable (WebFetch, not Bash).
     """
     if spec.side_effect in _CHANGES_NOTHING:
         return spec.hints.read_only
@@ -81,3 +83,35 @@ def _may_run_while_planning(spec: ToolSpec) -> bool:
         return False
     # State a tool keeps about the work (TodoWrite) is none of the user's files; a stop or a write is.
     return spec.risk is Risk.NONE or spec.side_effect is SideEffect.NONE or changes_nothing(spec)
+
+
+MODES: Mapping[str, Mode] = {mode.value.lower(): mode for mode in Mode} | {"confirm": Mode.DEFAULT}
+
+
+def words_of(command: str) -> list[str]:
+    """Raises `ValueError` if quotes do not close."""
+    return shlex.split(command.strip().removeprefix("/"))
+
+
+def setting_read(command: str) -> str | None:
+    """The setting that `config KEY` reads; None for other commands."""
+    words = _words(command)
+    return words[1] if len(words) == 2 and words[0] == "config" else None
+
+
+def mode_chosen(words: Sequence[str]) -> Mode | None:
+    """The mode that `mode NAME` changes to: the one command that changes anything. None for other words, and for a
+    mode that there is not."""
+    return MODES.get(words[1].lower()) if len(words) == 2 and words[0] == "mode" else None
+
+
+def changes_something(command: str) -> bool:
+    """Whether it is a command that does; what is none of ours is refused, and changes nothing."""
+    return mode_chosen(_words(command)) is not None
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return words_of(command)
+    except ValueError:
+        return []

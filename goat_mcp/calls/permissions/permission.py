@@ -1,4 +1,4 @@
-"""The pipeline's permission stage: decide, and where the decision is to ask, ask whoever `approval` names."""
+"""The permission stage of the pipeline: it decides, and if the decision is to ask, asks whom `approval` names."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from goat_mcp.calls.permissions.approval_form import (
+from goat_mcp.calls.permissions.approval import (
     ALLOW_ALWAYS,
     ALLOW_ONCE,
     ALLOW_SESSION,
     DECISION,
     DENY,
     approval_form,
+    narrowest_rules,
 )
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision, decide
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
-from goat_mcp.calls.permissions.narrowest import narrowest_rules
 from goat_mcp.calls.permissions.remembered import RememberedRules
-from goat_mcp.calls.permissions.rule import Rule, parse_rule
+from goat_mcp.calls.permissions.rule import CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleSet, families_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.calls.permissions.specifiers import CommandSpecifier
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -55,7 +54,7 @@ class Permission:
     """The workspace's directories: what is protected is judged below them, wherever they themselves lie."""
     remembered: RememberedRules | None = None
     why_unconfined: Callable[[], str] = _is_confined
-    """Why commands would run without the sandbox that the settings want for them; empty where all is well."""
+    """Why commands would run without the sandbox that the settings want for them; empty if all is well."""
     shell_directory: Callable[[ToolContext, str], str] = _nowhere
     """Where a command of a call would begin, which may name a `workdir`."""
     _merged: dict[str, tuple[tuple[Rule, ...], RuleSet]] = field(
@@ -102,13 +101,13 @@ class Permission:
         return decision
 
     def _is_note(self, call: Call, path: str) -> bool:
-        """Notes belong to the project, whichever checkout of it an agent works in."""
+        """Notes belong to the project, in every checkout of it."""
         if call.spec.rule_name != NOTES_TOOL:
             return False
         return any(PurePath(path).is_relative_to(PurePath(root, NOTES_FOLDER)) for root in self.root_texts())
 
     async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
-        """The decision with who allowed it; whoever is asked sees the arguments.
+        """The decision, with who allowed it. Who is asked sees the arguments.
 
         Raises `ToolError`: PERMISSION, or PLAN_MODE.
         """
@@ -123,7 +122,7 @@ class Permission:
         if self.approval is not Approval.DENY or decision.by_rule:
             # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
             rules = () if decision.by_rule else narrowest_rules(call)
-            answer = await ctx.ask(approval_form(call, decision.told, rules))
+            answer = await ctx.ask(approval_form(call, decision.explanation, rules))
             choice = answer.text(DECISION)
             if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
                 return self._allowed(choice, rules, decision, call, ctx)
@@ -137,7 +136,7 @@ class Permission:
                 )
         raise _denied(
             call,
-            f"{call.spec.rule_name} needs an approval ({decision.told}) and nobody could be asked",
+            f"{call.spec.rule_name} needs an approval ({decision.explanation}) and nobody could be asked",
             _could_lift(decision, call),
         )
 
@@ -155,7 +154,7 @@ class Permission:
                 how = f"once; the rule could not be written down: {problem.strerror}"
         return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
 
-    def runs_some_unasked(self, rule_name: str, session: str, principal: str) -> bool:
+    def allows_without_asking(self, rule_name: str, session: str, principal: str) -> bool:
         """Whether a mode or a rule lets calls of this tool run without anybody's word."""
         if self.modes.of(session) is Mode.BYPASS:
             return True
@@ -229,13 +228,13 @@ def _refused(decision: Decision, call: Call) -> ToolError:
     if decision.is_blocked:
         return ToolError(
             ErrorCode.BLOCKED,
-            f"{call.spec.rule_name} is denied by {decision.told}",
+            f"{call.spec.rule_name} is denied by {decision.explanation}",
             "Leave that command out; only the user can change the setting bash.blocked.",
             facts={"tool": call.spec.rule_name},
         )
     return _denied(
         call,
-        f"{call.spec.rule_name} is denied by {decision.told}",
+        f"{call.spec.rule_name} is denied by {decision.explanation}",
         "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
     )
 

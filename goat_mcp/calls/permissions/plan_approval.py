@@ -1,4 +1,4 @@
-"""Plan mode's end: a plan is saved, the user decides, and the session that made it goes on. The model never decides."""
+"""The end of plan mode: the plan is saved, the user decides, and its session goes on. The model never decides."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.state.plans import Plan, PlanStatus, PlanStore, Presenter
 
@@ -56,7 +56,7 @@ class PlanApproval:
     ) -> tuple[Plan, Mode]:
         """The user said yes: the session leaves plan mode, once, with these tools granted."""
         decided = self._decide(presenter, plan, PlanStatus.USED, edited=edited)
-        mode = self.modes.leave_plan(presenter.session, grantable(granted))
+        mode = self.modes.leave_plan(presenter.session, grant_rules(granted))
         return decided, mode
 
     def reject(self, presenter: Presenter, plan: Plan, feedback: str) -> Plan:
@@ -88,7 +88,7 @@ class PlanApproval:
         self.announcements.changed(f"goat://plans/{plan.name}", plan.principal)
 
 
-def grantable(tools: Sequence[str]) -> tuple[Rule, ...]:
+def grant_rules(tools: Sequence[str]) -> tuple[Rule, ...]:
     """The tools as allow rules; names that are no rules are left out."""
     rules: list[Rule] = []
     for tool in tools:

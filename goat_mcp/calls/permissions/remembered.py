@@ -1,6 +1,6 @@
-"""Allow rules that a person told us to remember: one JSON line each, in a file of the workspace's own.
+"""Allow rules that a person chose to remember: one JSON line each, in a file for each workspace.
 
-Only the person who was asked profits from an answer: a rule holds for the principal it was given by.
+A rule holds only for the principal who gave it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RememberedRules:
         return self._rules.get(principal, ())
 
     def add(self, principal: str, texts: Sequence[str], directory: str = "") -> None:
-        """Write rules down, those about commands for one directory. Raises `OSError` where that cannot be done."""
+        """Write rules down, those about commands for one directory. Raises `OSError` if that cannot be done."""
         folder = self._state.folder(FOLDER)
         place = {"directory": directory} if directory else {}
         lines = [
@@ -78,14 +78,14 @@ class RememberedRules:
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                lines.insert(0, "\n")  # whoever wrote last was killed in the middle of a line
+                lines.insert(0, "\n")  # the last writer was killed in the middle of a line
             os.write(descriptor, "".join(lines).encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
     def oldest_first(self) -> tuple[RememberedRule, ...]:
-        """Everybody's, each once. Raises `OSError` where they cannot be read."""
+        """Everybody's, each once. Raises `OSError` if they cannot be read."""
         found = (one for _, one in self._lines() if one is not None)
         return tuple({one.id: one for one in found}.values())
 

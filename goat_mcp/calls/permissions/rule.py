@@ -1,27 +1,219 @@
-"""One rule a user writes: the tool, or the calls of a tool, that it is about.
+"""One rule of a user: the tool it is about, and the pattern in brackets that says which calls of it.
 
-One that is not understood stops the start (R-PERM-7): a rule that is silently ignored protects nobody.
+`hits`: some part of a call matches, which is enough to deny or ask. `covers`: all of it does, which allowing needs.
+Several allow rules may cover one script together (see `decide`). A rule that is not understood stops the start
+(R-PERM-7): one that is silently ignored protects nobody.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from goat_mcp.calls.permissions.call import Call
-from goat_mcp.calls.permissions.specifiers import Specifier, parse_specifier
-from goat_mcp.calls.permissions.text_pattern import text_pattern
+from goat_mcp.calls.permissions.patterns import PathPattern, parse_path_pattern, text_pattern
+from goat_mcp.catalog.builtin_contracts import builtin_names, names_of_ours
 from goat_mcp.core.names import (
-    BUILTIN_NAMES,
-    META_NAMES,
     NAME_ALIASES,
     SEPARATOR,
     UPSTREAM_PREFIX,
     InvalidName,
     split_name,
 )
+from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
+
+if TYPE_CHECKING:  # loaded with the first rule about commands
+    from goat_mcp.commands.shell.pattern import CommandPattern
+
+SEARCHES = frozenset({"Glob", "Grep"})
+FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "file-system__write"})
+REQUESTS = {"http-fetch__get": "WebFetch", "http-fetch__post": "WebFetch"}
+"""Tools that ask servers by a URL of the caller's, and the tool whose denying and asking rules hold for them, too: who
+may not fetch from a domain may not do it by another name. Allowing WebFetch allows no headers and no bodies."""
+FILES = {"file-system__read": "Read", "file-system__write": "Write"}
+"""Tools that do what a built-in one does with files: its rules, also about paths, hold for them."""
+NOTES = "memento__note"
+OWN_COMMANDS = "goa_command__run"
+_SAME_AS = {**REQUESTS, **FILES}
+_ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
+_MAX_PATTERN_CHARS = 4096
+
+
+def same_as(call: Call) -> str:
+    """The tool whose denying and asking rules hold for a call, too; empty if there is none."""
+    if call.spec.rule_name == NOTES:
+        return "Write" if call.writes else "Read" if call.reads else ""
+    if call.spec.rule_name == OWN_COMMANDS:
+        return "Config" if setting_read_by(call) is not None else ""
+    return _SAME_AS.get(call.spec.rule_name, "")
+
+
+def setting_read_by(call: Call) -> str | None:
+    """The setting that a command of ours reads; None if it is none, or another one."""
+    command = call.arguments.get("command") if call.spec.rule_name == OWN_COMMANDS else None
+    if not isinstance(command, str):
+        return None
+    from goat_mcp.calls.permissions.mode import setting_read
+
+    return setting_read(command)
+
+
+class Specifier(Protocol):
+    def hits(self, call: Call) -> bool: ...
+
+    def covers(self, call: Call) -> bool: ...
+
+
+@dataclass(frozen=True)
+class PathSpecifier:
+    """`Read(./secrets/**)`, `Edit(src/**)`."""
+
+    pattern: PathPattern
+
+    def hits(self, call: Call) -> bool:
+        return any(self.pattern.matches(path, call.roots) for path in call.paths)
+
+    def covers(self, call: Call) -> bool:
+        return bool(call.paths) and all(self.pattern.matches(path, call.roots, copies=False) for path in call.paths)
+
+
+@dataclass(frozen=True)
+class CommandSpecifier:
+    """`Bash(npm run *)`."""
+
+    pattern: CommandPattern
+
+    def hits(self, call: Call) -> bool:
+        from goat_mcp.commands.shell.rules import denied_by
+
+        return any(denied_by(script, self.pattern) for script in call.scripts)
+
+    def covers(self, call: Call) -> bool:
+        from goat_mcp.commands.shell.rules import allowed_by
+
+        # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.
+        return not call.arguments.get("env") and allowed_by(call.script, (self.pattern,)) == ""
+
+    def why_hit(self, call: Call) -> str:
+        """Why a call is hit that has no such command; empty if it has."""
+        from goat_mcp.commands.shell.rules import why_denied
+
+        return next((why for script in call.scripts if (why := why_denied(script, self.pattern))), "")
+
+
+@dataclass(frozen=True)
+class DomainSpecifier:
+    """`WebFetch(domain:example.org)` with all below it; `domain:*.example.org` only what is below (R-NET-8)."""
+
+    domain: str
+    only_below: bool
+
+    def hits(self, call: Call) -> bool:
+        host = _host(call.arguments.get("url"))
+        if not host_is_in_domain(host, self.domain):
+            return False
+        return not self.only_below or not host_is_in_domain(self.domain, host)
+
+    def covers(self, call: Call) -> bool:
+        return self.hits(call)
+
+
+@dataclass(frozen=True)
+class ArgumentSpecifier:
+    """`mcp__github__create_issue(repo:org/*)`: an argument by its name (`a.b` for one inside another), `*` for any
+    text. Of a list every entry has to fit to be covered, and one to be hit."""
+
+    name: str
+    _is_match: Callable[[str], object]
+    default: str | None = None
+
+    def hits(self, call: Call) -> bool:
+        return any(self._is_match(text) for text in self._texts(call))
+
+    def covers(self, call: Call) -> bool:
+        texts = self._texts(call)
+        return bool(texts) and all(self._is_match(text) for text in texts)
+
+    def _texts(self, call: Call) -> Sequence[str]:
+        values = list(_values(call.arguments, self.name))
+        if self.name == "setting" and (setting := setting_read_by(call)) is not None:
+            values.append(setting)  # for `Config(setting:...)`
+        if not values and self.default is not None:
+            return (self.default,)
+        return [_as_text(one) for one in values]
+
+
+def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
+    """What `text` means for a rule about `tool`. Raises `ValueError` with what is wrong and what to write."""
+    if len(text) > _MAX_PATTERN_CHARS:
+        raise ValueError(f"the pattern is over {_MAX_PATTERN_CHARS} characters long")
+    if tool == "Bash":
+        from goat_mcp.commands.shell.pattern import CommandPattern
+
+        return CommandSpecifier(CommandPattern.parse(text))
+    if tool in SEARCHES:
+        raise ValueError(f"{tool} takes no path; write Read({text}): what may not be read is not found either")
+    if tool in ("Read", *FILES) or tool in FILE_WRITERS:
+        if tool in FILES and text.startswith("path:"):
+            raise ValueError(f"{tool} takes a path alone; write {tool}({text.removeprefix('path:').strip()})")
+        return PathSpecifier(parse_path_pattern(text, base))
+    if tool == "WebFetch" or (tool in REQUESTS and text.startswith("domain:")):
+        return _domain(text)
+    if tool == "Agent" and ":" not in text:
+        return ArgumentSpecifier("subagent_type", text_pattern(text), default="general-purpose")
+    found = _ARGUMENT.match(text)
+    if found is None:
+        raise ValueError(f"{tool} takes an argument's name and a pattern, e.g. {tool}(repo:org/*)")
+    return ArgumentSpecifier(found[1], text_pattern(found[2]))
+
+
+def _domain(text: str) -> DomainSpecifier:
+    kind, colon, domain = text.partition(":")
+    if kind != "domain" or not colon:
+        raise ValueError("WebFetch takes a domain, e.g. WebFetch(domain:example.org)")
+    only_below = domain.startswith("*.")
+    try:
+        return DomainSpecifier(ascii_host(domain.removeprefix("*.")), only_below)
+    except NotAHost as problem:
+        raise ValueError(f"{domain!r} is no domain: {problem}; write e.g. domain:*.example.org") from None
+
+
+def _host(url: object) -> str:
+    try:
+        return urlsplit(str(url)).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _values(value: Any, name: str) -> Iterator[Any]:
+    """Everything that `name` may mean: a member of that very name, and `a.b` as a member of a member; each entry of
+    lists on the way. An upstream may read either, so neither may hide the other."""
+    if isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from _values(one, name)
+    elif name == "":
+        if value is not None:
+            yield value
+    elif isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        for key, member in members.items():
+            if key == name:
+                yield from _values(member, "")
+            elif name.startswith(f"{key}."):
+                yield from _values(member, name[len(key) + 1 :])
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _WITH_BRACKETS = re.compile(r"([^()]*)\((.*)\)\Z", re.DOTALL)
@@ -97,9 +289,10 @@ def _parse_name(name: str, may_name_all: bool) -> Rule:
         if not _PLAIN_NAME.match(name):
             raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
         tool = NAME_ALIASES.get(name, name)
-        if SEPARATOR not in tool and tool not in (*BUILTIN_NAMES, *META_NAMES):
-            near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(BUILTIN_NAMES)} and mcp__SERVER__TOOL"
+        if SEPARATOR not in tool and tool not in names_of_ours():
+            near = difflib.get_close_matches(tool, builtin_names(), n=1)
+            known = ", ".join(builtin_names())
+            hint = f"did you mean {near[0]}?" if near else f"tools are {known} and mcp__SERVER__TOOL"
             raise ValueError(f"names no tool; {hint}")
         return Rule(name, tool=tool)
     server_only = name.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")

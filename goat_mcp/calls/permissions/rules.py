@@ -1,21 +1,23 @@
-"""The rules in force: what is allowed, asked about and denied, and which of them means a call or a file."""
+"""The rules in force: what is allowed, asked about and denied, and which of them match a call or a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.calls.permissions.call import Call
-from goat_mcp.calls.permissions.path_pattern import PathPatterns
-from goat_mcp.calls.permissions.rule import Rule, parse_rule
-from goat_mcp.calls.permissions.specifiers import (
+from goat_mcp.calls.permissions.patterns import PathPatterns
+from goat_mcp.calls.permissions.rule import (
     FILE_WRITERS,
     FILES,
     SEARCHES,
     CommandSpecifier,
     PathSpecifier,
+    Rule,
+    parse_rule,
     same_as,
 )
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
@@ -139,7 +141,7 @@ class RuleSet:
     ask: RuleList = field(default_factory=RuleList)
     deny: RuleList = field(default_factory=RuleList)
     only_commands: tuple[CommandPattern, ...] = ()
-    """Where there are any, no command runs that is none of these, whatever else allows it."""
+    """If there are any, no command runs that is none of these, whatever else allows it."""
 
     @classmethod
     def parse(cls, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> RuleSet:
@@ -168,46 +170,6 @@ class RuleSet:
     def asking(self, call: Call) -> Rule | None:
         return self.ask.hitting(call) if self.ask.rules else None
 
-    @cached_property
-    def hides_files(self) -> bool:
-        """Whether some files may not be read, or not unasked: then each that a search found is looked at."""
-        return any(True for listed in (self.deny, self.ask) for _ in listed.about_paths("Read"))
-
-    def hides(self, path: str, roots: Sequence[str]) -> bool:
-        """Whether a search leaves this file out: nobody is asked about each of the files it finds."""
-        return any(True for listed in (self.deny, self.ask) for _ in listed.about_path(path, roots, "Read"))
-
-    def never_read(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """The paths that deny rules name without a wildcard."""
-        return self._denied_exactly(roots, "Read")
-
-    @cached_property
-    def keeps_files(self) -> bool:
-        """Whether no command may change some files, by their paths."""
-        return any(True for _ in self.deny.about_paths("Read", *WRITES_OF_COMMANDS))
-
-    def never_written(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """As `never_read`, of what no command may change."""
-        return self._denied_exactly(roots, "Read", *WRITES_OF_COMMANDS)
-
-    def denies_commands_to_write(self, path: str, roots: Sequence[str]) -> bool:
-        """Whether no command may change this file, or what is in this directory."""
-        families = ("Read", *WRITES_OF_COMMANDS)
-        return any(True for one in (path, f"{path}/_") for _ in self.deny.about_path(one, roots, *families))
-
-    def _denied_exactly(self, roots: Sequence[str], *families: str) -> tuple[str, ...]:
-        named = [specifier.pattern for _, specifier in self.deny.about_paths(*families) if specifier.pattern.is_exact]
-        return tuple(
-            f"{anchor.rstrip('/')}/{pattern.relative}"
-            for pattern in named
-            for anchor in ((pattern.anchor,) if pattern.anchor else roots)
-        )
-
-    def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
-        """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
-        found = self.deny.about_path(path, roots, *(("Read", "Edit") if writes else ("Read",)))
-        return next((rule.text for rule in found), "")
-
     def denies_tool(self, spec: ToolSpec) -> bool:
         """Whether no call of this tool is let through, whatever its arguments."""
         call = Call(spec)
@@ -220,7 +182,7 @@ class RuleSet:
 
 
 def _families_of_all_files(call: Call) -> tuple[str, ...]:
-    """As `_families_against`, for rules without a path. A search reads files, whichever it finds."""
+    """As `_families_against`, for rules without a path. A search reads all files that it finds."""
     families = _families_against(call)
     return (*families, "Read") if call.spec.rule_name in SEARCHES else families
 
@@ -242,3 +204,99 @@ def families_of(tool: str, *, reading: bool = False) -> tuple[str, ...]:
         return names
     edits = names if tool == "Edit" else (*names, "Edit")
     return (*edits, "Read") if reading else edits
+
+
+_PATHS = ("file_path", "notebook_path", "path")
+
+
+class RuleConditions:
+    """Implements `hooks.command.RuleMatch`. `roots` are the workspace's directories, `real_path` follows links.
+
+    As with a rule that asks, some part of a call is enough. If a script cannot be seen through, it is taken to be
+    meant: so does Claude Code, whose hooks say `if` in this way.
+    """
+
+    def __init__(self, roots: Callable[[], Sequence[str]], real_path: Callable[[str], str]) -> None:
+        self._roots = roots
+        self._real_path = real_path
+        self._parsed: Callable[[str], Rule] = lru_cache(maxsize=1000)(_parsed)
+
+    def __call__(self, rule: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+        """Raises `BrokenRule`."""
+        parsed = self._parsed(rule)
+        is_about_files = parsed.specifier is None or isinstance(parsed.specifier, PathSpecifier)
+        is_of_family = is_about_files and parsed.tool in families_of(spec.rule_name)
+        if not parsed.names(spec.rule_name) and not is_of_family:
+            return False
+        asked = tuple(str(arguments[name]) for name in _PATHS if name in arguments)
+        real = tuple(map(self._real_path, asked))
+        call = Call(spec, arguments, asked, real, roots=tuple(self._roots()))
+        if isinstance(parsed.specifier, CommandSpecifier) and any(one.hidden for one in call.scripts):
+            return True
+        return parsed.hits(call)
+
+
+def _parsed(text: str) -> Rule:
+    return parse_rule(text, may_name_all=True)
+
+
+class FileRules:
+    """What the rules say of a file, for the workspace, a search, a sandbox. Calls are decided elsewhere.
+
+    `roots` are the workspace's directories at the time of the question.
+    """
+
+    def __init__(self, rules: RuleSet, roots: Callable[[], Sequence[Path]]) -> None:
+        self._rules = rules
+        self._roots = roots
+
+    @cached_property
+    def hide_some(self) -> bool:
+        """Whether some files may not be read, or not without asking: then each that a search found is looked at."""
+        return any(True for listed in (self._rules.deny, self._rules.ask) for _ in listed.about_paths("Read"))
+
+    @cached_property
+    def keep_some(self) -> bool:
+        """Whether commands may not change some files."""
+        return any(True for _ in self._rules.deny.about_paths("Read", *WRITES_OF_COMMANDS))
+
+    def why_denied(self, path: str, writes: bool) -> str:
+        """The rule that forbids to read or write a file; empty if none does."""
+        if not self._rules.deny.rules:
+            return ""
+        found = self._rules.deny.about_path(path, self._root_texts(), *(("Read", "Edit") if writes else ("Read",)))
+        return next((rule.text for rule in found), "")
+
+    def hides(self, path: str) -> bool:
+        """Whether a search leaves the file out: nobody is asked about each of the files it finds."""
+        roots = self._root_texts()
+        return any(True for one in (self._rules.deny, self._rules.ask) for _ in one.about_path(path, roots, "Read"))
+
+    def forbids_to_read(self, path: str) -> bool:
+        """Whether nobody may be asked for it."""
+        return bool(self.why_denied(path, writes=False))
+
+    def forbids_commands_to_write(self, path: str) -> bool:
+        """Whether no command may change this file, or what is in this directory."""
+        roots, families = self._root_texts(), ("Read", *WRITES_OF_COMMANDS)
+        return any(True for one in (path, f"{path}/_") for _ in self._rules.deny.about_path(one, roots, *families))
+
+    def never_read(self) -> list[Path]:
+        """The files that deny rules name without a wildcard."""
+        return self._denied_exactly("Read")
+
+    def never_written(self) -> list[Path]:
+        """As `never_read`, of what no command may change."""
+        return self._denied_exactly("Read", *WRITES_OF_COMMANDS)
+
+    def _denied_exactly(self, *families: str) -> list[Path]:
+        found = self._rules.deny.about_paths(*families)
+        named = [specifier.pattern for _, specifier in found if specifier.pattern.is_exact]
+        return [
+            Path(f"{anchor.rstrip('/')}/{pattern.relative}")
+            for pattern in named
+            for anchor in ((pattern.anchor,) if pattern.anchor else self._root_texts())
+        ]
+
+    def _root_texts(self) -> tuple[str, ...]:
+        return tuple(map(str, self._roots()))

@@ -1,4 +1,4 @@
-"""What one session is allowed beyond the settings: the mode after its plan was approved, and what was granted to it."""
+"""What one session may do beyond the settings: its mode after a plan was approved, and the rules granted to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Somebody else's JSON Schema, compiled so that a check ends soon whatever schema and data say (SCH-4, R-SCHEMA-3).
+"""A JSON Schema from others, compiled so that a check ends soon, whatever schema and data say (SCH-4, R-SCHEMA-3).
 
-Nothing is fetched, patterns run in linear time, and work is counted. What to do about a mismatch is the caller's.
-Loaded with the first value there is a schema for: the validation library costs more than the rest of a call.
+Nothing is fetched, patterns run in linear time, and work is counted. It is imported with the first value to check: the
+validation library costs more than the rest of a call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Uncheckable(Exception):
     """The schema, or this data against it, is beyond what we check. The text says why."""
 
 
-class LeadsNowhere(Uncheckable):
+class UnresolvableReference(Uncheckable):
     """A schema whose references lead to nothing, in circles, or to something that is none."""
 
 
@@ -94,9 +94,9 @@ class BoundedSchema:
         except Uncheckable:
             raise
         except Exception as failure:
-            # A foreign schema can break the library in ways of its own (references that lead nowhere or in
+            # A schema from others can break the library in ways of its own (references that lead nowhere or in
             # circles among them). That is no fault of the data.
-            raise LeadsNowhere(f"its {self._name} cannot be followed: {type(failure).__name__}") from None
+            raise UnresolvableReference(f"its {self._name} cannot be followed: {type(failure).__name__}") from None
 
 
 def _dialect_of(schema: Any) -> str:

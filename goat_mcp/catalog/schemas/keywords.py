@@ -1,6 +1,6 @@
-"""What each keyword of JSON Schema holds, and whether a value is of that form.
+"""What each keyword of JSON Schema holds, and whether a value has that form.
 
-One malformed keyword makes a model's API refuse the whole request, so that it is left out instead (SCH-2).
+One malformed keyword makes a model's API refuse the whole request, so it is left out instead (SCH-2).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names of parameters that model APIs refuse, the names we give them instead, and the way back (SCH-2).
 
-A new name depends on the old one alone, so the way back needs no record: whatever dialect a client was shown, its
-arguments are put under the upstream's own names before rules, hooks or the upstream see them.
+A new name depends on the old one alone, so the way back needs no record: arguments get the upstream's own names before
+rules, hooks or the upstream see them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def renamed(schema: Any) -> dict[str, str]:
     return {name: accepted_name(name) for name in declared_names(schema) if not is_accepted(name)}
 
 
-def alike(schema: Any) -> str:
+def duplicate_name(schema: Any) -> str:
     """A name that two properties would have; empty if there is none. Only an upstream that wants it gets there."""
     names = declared_names(schema)
     given: set[str] = {name for name in names if is_accepted(name)}

@@ -1,6 +1,6 @@
-"""A listed tool as the hosts of a dialect accept it: pure, idempotent, for any JSON (SCH-1, SCH-2).
+"""A listed tool as the hosts of a dialect accept it: pure, idempotent, for any JSON (SCH-1, SCH-2); or why none can.
 
-The entry that came stays the authority: pins, calls and checks of results go by it.
+The entry that came stays the authority: pins, calls and checks of results use it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, Dialect
-from goat_mcp.catalog.schemas.parameter_names import renamed, with_names
-from goat_mcp.catalog.schemas.references import DATA_KEYWORDS, Local, is_definition
-from goat_mcp.catalog.schemas.root import MAX_TOLD_CHARS, is_plain, plain_root
-from goat_mcp.catalog.schemas.subschemas import Rewrite, Subschemas
+from goat_mcp.catalog.schemas.parameter_names import duplicate_name, renamed, with_names
+from goat_mcp.catalog.schemas.references import DATA_KEYWORDS, Local, expanded_size, is_definition
+from goat_mcp.catalog.schemas.root import MAX_RULES_CHARS, is_plain, plain_root
+from goat_mcp.catalog.schemas.subschemas import MAX_EXPANDED, Rewrite, Subschemas
 from goat_mcp.core.errors import cut_middle
 
 _BY_NAME = frozenset({"patternProperties", "propertyNames"})
@@ -40,12 +40,12 @@ def portable(entry: Mapping[str, Any], dialect: Dialect) -> Portable:
         rewrite = Rewrite("/inputSchema", "it says that it is an object, as MCP demands")
         return Portable({**entry, "inputSchema": {**schema, "type": "object"}}, (rewrite,))
     rewrites: list[Rewrite] = []
-    new, told = _input(schema, dialect, rewrites)
+    new, rules = _input(schema, dialect, rewrites)
     changed: Object = {}
     if new is not given:
         changed["inputSchema"] = new
-    if told:
-        changed["description"] = _description(entry.get("description"), told)
+    if rules:
+        changed["description"] = _description(entry.get("description"), rules)
     output: Any = entry.get("outputSchema")
     if isinstance(output, dict):
         parts = Subschemas(dialect, Local(cast("Object", output)), rewrites)
@@ -62,9 +62,9 @@ def needs_nothing(entry: Mapping[str, Any]) -> bool:
 def _input(schema: Object, dialect: Dialect, rewrites: list[Rewrite]) -> tuple[Object, tuple[str, ...]]:
     path = "/inputSchema"
     local = Local(schema)
-    folded, told = schema, ()
+    folded, rules = schema, ()
     if not is_plain(schema):
-        folded, told = plain_root(schema, local)
+        folded, rules = plain_root(schema, local)
         if folded.keys() >= schema.keys():
             rewrites.append(Rewrite(path, "it says that it is an object"))
         else:
@@ -85,11 +85,11 @@ def _input(schema: Object, dialect: Dialect, rewrites: list[Rewrite]) -> tuple[O
     if dialect.names_properties and "properties" not in new:
         new = cast("Object", {**new, "properties": {}})
         rewrites.append(Rewrite(path, "it says that it has no properties"))
-    return new, told
+    return new, rules
 
 
-def _description(given: Any, told: tuple[str, ...]) -> str:
-    text = cut_middle(" ".join(told), MAX_TOLD_CHARS)
+def _description(given: Any, rules: tuple[str, ...]) -> str:
+    text = cut_middle(" ".join(rules), MAX_RULES_CHARS)
     return f"{given}\n\n{text}" if isinstance(given, str) and given else text
 
 
@@ -142,3 +142,21 @@ def _names_or_schema(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [names.get(name, name) if isinstance(name, str) else name for name in cast("list[Any]", value)]
     return _with_new_names(value, names)
+
+
+def why_too_large(schema: Any) -> str:
+    """In words, if following every reference would make too many parts; else empty."""
+    if expanded_size(schema, MAX_EXPANDED) > MAX_EXPANDED:
+        return f"has more than {MAX_EXPANDED} parts once its references are followed"
+    return ""
+
+
+def why_uncallable(input_schema: Mapping[str, Any]) -> str:
+    """In words, if there is no way to call the tool; else empty."""
+    kind: Any = input_schema.get("type", "object")
+    kinds = cast("list[Any]", kind) if isinstance(kind, list) else [kind]
+    if all(isinstance(one, str) for one in kinds) and "object" not in kinds:
+        return "its inputSchema takes no object, which arguments always are"
+    if twice := duplicate_name(input_schema):
+        return f"two of its parameters would be listed as {twice}"
+    return ""

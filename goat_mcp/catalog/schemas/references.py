@@ -19,7 +19,7 @@ class Local:
         self._named: dict[str, Any] | None = None
 
     def target(self, reference: str) -> Any:
-        """The schema a reference names; None where this document has none. Raises nothing."""
+        """The schema a reference names; None if this document has none. Raises nothing."""
         base, _, fragment = reference.partition("#")
         start: Any = self._document
         if base and base != self._document.get("$id"):

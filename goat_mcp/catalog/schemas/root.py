@@ -18,7 +18,7 @@ from goat_mcp.core.errors import cut_middle
 ROOT_RULES = frozenset({"oneOf", "anyOf", "allOf", "if", "then", "else", "not", "enum", "const", "$ref", "$dynamicRef"})
 _DROPPED_WITH_RULES = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 _OF_OBJECTS = ("minProperties", "maxProperties", "propertyNames", "dependentRequired", "dependentSchemas")
-MAX_TOLD_CHARS = 800
+MAX_RULES_CHARS = 800
 _MAX_SHOWN_CHARS = 200
 _MAX_PARTS = 1_000
 _MAX_LEVELS = 32
@@ -128,7 +128,7 @@ class _Fold:
             if branches:
                 before = list(part.required)
                 part.one_of(branches)
-                told = [_told(branch, before, part.properties) for branch in branches]
+                told = [_in_words(branch, before, part.properties) for branch in branches]
                 if len(branches) > 1:
                     part.rules.append(f"Arguments must fit {demand} of: {_joined(told)}.")
         if "if" in given:
@@ -148,14 +148,14 @@ class _Fold:
         part.one_of(branches)
         condition = self.part(given["if"], level + 1, trail)
         outcomes = [
-            f"{word} {_told(branch, before, {})}"
+            f"{word} {_in_words(branch, before, {})}"
             for word, key, branch in (("then", "then", branches[0]), ("otherwise", "else", branches[1]))
             if key in given
         ]
         is_simple = (condition.properties or condition.required) and all(
             schema is False or _values(schema) is not None for schema in condition.properties.values()
         )
-        when = _told(condition, [], {}, is_condition=True) if is_simple else _shown(given["if"])
+        when = _in_words(condition, [], {}, is_condition=True) if is_simple else _shown(given["if"])
         part.rules.append(f"If {when}: {', '.join(outcomes)}.")
 
     def _may_be_object(self, schema: Any) -> bool:
@@ -192,7 +192,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _all_of(schema: Any) -> list[Any]:
-    """What has to hold, flat where the schema is nothing but a list of such."""
+    """What has to hold, flat if the schema is nothing but a list of such."""
     if isinstance(schema, dict) and list(cast("Object", schema)) == ["allOf"] and isinstance(schema["allOf"], list):
         return cast("list[Any]", schema["allOf"])
     return [schema]
@@ -248,7 +248,7 @@ def _is_among(value: Any, values: Iterable[Any]) -> bool:
     return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in values)
 
 
-def _told(part: _Part, required: Sequence[str], known: Mapping[str, Any], *, is_condition: bool = False) -> str:
+def _in_words(part: _Part, required: Sequence[str], known: Mapping[str, Any], *, is_condition: bool = False) -> str:
     """What a branch asks for, in words."""
     facts: list[str] = []
     for name, schema in part.properties.items():

@@ -57,7 +57,7 @@ class Subschemas:
     _count: int = 0
 
     def rewritten(self, schema: Mapping[str, Any], path: str) -> Object:
-        """The schema itself where it needs nothing."""
+        """The schema itself if it needs nothing."""
         new, _ = self._schema(cast("Any", schema), path, 0, ())
         return cast("Object", new) if isinstance(new, dict) else {}
 
@@ -87,7 +87,7 @@ class Subschemas:
         for key, value in given.items():
             if not is_well_formed(key, value):
                 new = new or dict(given)
-                is_exact &= self._mend(new, key, path)
+                is_exact &= self._repair(new, key, path)
             elif key in ONE or key in SEVERAL or key in NAMED:
                 if self._is_refused(key) and key not in ("oneOf", "allOf"):
                     continue  # dropped below, with all it holds
@@ -126,7 +126,7 @@ class Subschemas:
         return new, is_exact
 
     def _children(self, key: str, value: Any, path: str, level: int, trail: tuple[str, ...]) -> tuple[Any, bool]:
-        """What a keyword holds, rewritten; the same object where nothing changed."""
+        """What a keyword holds, rewritten; the same object if nothing changed."""
         is_exact = True
         if key in NAMED:
             named = cast("Object", value)
@@ -151,7 +151,7 @@ class Subschemas:
         return self._schema(value, path, level + 1, trail)
 
     def _lossy_child(self, new: Object, key: str, path: str) -> None:
-        """A part of `new[key]` allows more than it did. Where that would forbid more on the whole, the keyword goes."""
+        """A part of `new[key]` allows more than it did. If that would forbid more on the whole, the keyword goes."""
         if key == "not":
             del new["not"]
             self._note(path, "not was left out")
@@ -169,7 +169,7 @@ class Subschemas:
                 new.pop(each, None)
             self._note(path, "contains was left out")
 
-    def _mend(self, new: Object, key: str, path: str) -> bool:
+    def _repair(self, new: Object, key: str, path: str) -> bool:
         """A keyword whose value is not of its form. Returns whether what it meant is kept."""
         value = new.pop(key)
         if key == "required" and isinstance(value, list):
@@ -358,7 +358,7 @@ class Subschemas:
 
 
 def _both(first: Object, second: Object) -> Object:
-    """What holds where both hold, or more: of two rules that cannot be joined, the first one."""
+    """What holds if both hold, or more: of two rules that cannot be joined, the first one."""
     united = dict(first)
     for key, value in second.items():
         if key in ("properties", "patternProperties") and isinstance(value, dict) and isinstance(united.get(key), dict):

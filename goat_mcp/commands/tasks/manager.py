@@ -13,8 +13,8 @@ import anyio
 
 from goat_mcp.commands.tasks.records import KEEP_ENDED_S, LostTask, TaskRecord, TaskRecords
 from goat_mcp.commands.tasks.task import Task, TaskStatus, TaskWork
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.resources import Announcements
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning

@@ -10,7 +10,7 @@ from goat_mcp.core.context import ToolContext
 
 
 class ChangeAudit(Protocol):
-    def deed(
+    def user_action(
         self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
     ) -> AbstractContextManager[list[str]]:
         """Written before the block runs and after it; the block adds the error codes of what was refused."""
@@ -20,7 +20,7 @@ class ChangeAudit(Protocol):
 class Unrecorded:
     """For changes that are looked at without a gateway or a terminal."""
 
-    def deed(
+    def user_action(
         self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
     ) -> AbstractContextManager[list[str]]:
         return nullcontext(list[str]())

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.principals import LOCAL
+from goat_mcp.core.resources import Announcements
+from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.blobs import NotTheContent
 from goat_mcp.files.changes.change_audit import ChangeAudit, Unrecorded
 from goat_mcp.files.changes.journal import Journal, Journaled
@@ -86,7 +86,7 @@ class Review:
 
         Raises `ToolError`: NOT_FOUND; STALE if the file is not the one it was made from. The change then stays.
         """
-        with self.record.deed("review apply", {"change": id}, decider.context(), decider.rule(id)):
+        with self.record.user_action("review apply", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             async with self.workspace.lock(staged.path):
                 not_kept = await anyio.to_thread.run_sync(self._apply, id, decider.principal)
@@ -95,7 +95,7 @@ class Review:
 
     async def reject(self, id: str, decider: Decider = TERMINAL) -> StagedChange:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
-        with self.record.deed("review reject", {"change": id}, decider.context(), decider.rule(id)):
+        with self.record.user_action("review reject", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             await anyio.to_thread.run_sync(self.queue.remove, id)
         self.announce(id, staged.author.principal)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER
-from goat_mcp.core.principals import USERS
+from goat_mcp.core.rights import USERS
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.state.directory import config_folder
 

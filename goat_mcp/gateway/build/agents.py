@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goat_mcp.gateway.build.services import Services
-
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
@@ -29,6 +27,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.gateway.build.services import Services
 
 BeginStep = Callable[[ToolContext, Mapping[str, ToolSpec]], Mapping[str, ToolSpec]]
 CallAll = Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]]

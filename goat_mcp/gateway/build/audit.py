@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goat_mcp.calls.audit import AuditLog
-from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.settings.settings import BrokenSettings
 from goat_mcp.state.directory import StateDirectory

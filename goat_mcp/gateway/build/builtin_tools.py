@@ -5,30 +5,31 @@ Importing this loads the code of every tool: it happens with the first call, not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.core.mcp_resources import McpResources
-from goat_mcp.core.rights import Rights
-from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.catalog.search import CatalogSearch
 from goat_mcp.core.lazy import Lazy
+from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.gateway.build.services import Services
-from goat_mcp.tools.call_tool import CallTool
-from goat_mcp.tools.call_tool_readonly import CallToolReadonly
-from goat_mcp.tools.describe_tool import DescribeTool
-from goat_mcp.tools.search_tools import SearchTools
+from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.files.search.engine import SearchEngine, show_all
 from goat_mcp.files.search.priority import SearchPriority
+from goat_mcp.gateway.build.services import Services
 from goat_mcp.state.directory import search_priority_files
 from goat_mcp.tools.agent import Agent
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
+from goat_mcp.tools.call_tool import CallTool
+from goat_mcp.tools.call_tool_readonly import CallToolReadonly
 from goat_mcp.tools.config import Config
+from goat_mcp.tools.describe_tool import DescribeTool
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.exit_plan_mode import ExitPlanMode
 from goat_mcp.tools.glob import Glob
@@ -37,6 +38,7 @@ from goat_mcp.tools.list_mcp_resources import ListMcpResources
 from goat_mcp.tools.notebook_edit import NotebookEdit
 from goat_mcp.tools.read import Read
 from goat_mcp.tools.read_mcp_resource import ReadMcpResource
+from goat_mcp.tools.search_tools import SearchTools
 from goat_mcp.tools.send_message import SendMessage
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
@@ -48,17 +50,10 @@ from goat_mcp.tools.web_search import WebSearch
 from goat_mcp.tools.write import Write
 
 if TYPE_CHECKING:  # loaded when the first agent is started, and with the first page
+    from goat_mcp.agents.spawner import Spawner
     from goat_mcp.agents.teams.coordinator import TeamCoordinator
     from goat_mcp.gateway.build.agents import GatewayAgents
     from goat_mcp.web.pages.pages import Pages
-
-TOOL_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (
-    *(Bash, Read, Write, Edit, Glob, Grep, TaskOutput, TaskStop),
-    *(TodoWrite, Config, ExitPlanMode, AskUserQuestion, WebFetch, WebSearch, Agent),
-    *(ListMcpResources, ReadMcpResource, NotebookEdit, TeamCreate, SendMessage, TeamDelete),
-)
-"""In the order they are listed. Source: Goat, the 21 static tools."""
-
 
 META_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (SearchTools, DescribeTool, CallTool, CallToolReadonly)
 """The meta-tools, in the order they are listed: by them a model reaches the tools that are not listed (DEF-2)."""
@@ -70,54 +65,76 @@ def meta_tools(catalog: Catalog, is_denied: Callable[[ToolSpec], bool]) -> Seque
     return (SearchTools(search), DescribeTool(catalog, search), CallTool(), CallToolReadonly())
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """What several tools share, beside the services."""
+
+    services: Services
+    agents: Callable[[], GatewayAgents]
+    upstream_resources: Callable[[Rights], McpResources]
+
+    @cached_property
+    def engine(self) -> SearchEngine:
+        s = self.services
+        return SearchEngine(threads=s.settings.search.threads, guard=s.guard, shows=_shown_in_searches(s))
+
+    @property
+    def max_chars(self) -> int:
+        return self.services.settings.output.max_chars
+
+    def spawner(self) -> Spawner:
+        return self.agents().spawner
+
+    def teams(self) -> TeamCoordinator:
+        return self.agents().teams
+
+
+_BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinTool[Any]]] = {
+    Bash: lambda s, parts: Bash(
+        s.workspace,
+        s.sessions,
+        s.tasks(),
+        s.spill,
+        s.guard,
+        s.environment,
+        options=s.settings.bash,
+        max_chars=parts.max_chars,
+        sandbox=s.sandbox(),
+        cgroups=s.cgroups(),
+    ),
+    Read: lambda s, parts: Read(s.workspace, s.sessions, s.settings.files, changes=s.changes()),
+    Write: lambda s, parts: Write(s.workspace, s.sessions, s.settings.files, s.changes()),
+    Edit: lambda s, parts: Edit(s.workspace, s.sessions, s.settings.files, s.settings.edit, s.changes()),
+    Glob: lambda s, parts: Glob(s.workspace, parts.engine, s.settings.search),
+    Grep: lambda s, parts: Grep(s.workspace, parts.engine, s.settings.search, SearchPriority(search_priority_files())),
+    TaskOutput: lambda s, parts: TaskOutput(s.tasks(), parts.max_chars),
+    TaskStop: lambda s, parts: TaskStop(s.tasks()),
+    TodoWrite: lambda s, parts: TodoWrite(s.todos),
+    Config: lambda s, parts: Config(s.config_view, s.session_settings, s.plan_approval.modes),
+    ExitPlanMode: lambda s, parts: ExitPlanMode(s.plan_approval),
+    AskUserQuestion: lambda s, parts: AskUserQuestion(),
+    WebFetch: lambda s, parts: WebFetch(_pages(s), s.spill, s.models, s.settings.web.cache_s, parts.max_chars),
+    WebSearch: lambda s, parts: WebSearch(s.http, s.sessions, s.settings.web.search, s.references),
+    Agent: lambda s, parts: Agent(parts.spawner),
+    ListMcpResources: lambda s, parts: ListMcpResources(parts.upstream_resources, s.spill, parts.max_chars),
+    ReadMcpResource: lambda s, parts: ReadMcpResource(parts.upstream_resources, s.spill),
+    NotebookEdit: lambda s, parts: NotebookEdit(s.workspace, s.sessions, s.settings.files, s.changes()),
+    TeamCreate: lambda s, parts: TeamCreate(parts.teams),
+    SendMessage: lambda s, parts: SendMessage(parts.teams),
+    TeamDelete: lambda s, parts: TeamDelete(parts.teams),
+}
+"""Every built-in tool, in the order of the list (Goat's), with the services it needs. A new tool is one line here."""
+TOOL_CLASSES = tuple(_BUILDERS)
+
+
 def build_tools(
     services: Services,
     agents: Callable[[], GatewayAgents],
     upstream_resources: Callable[[Rights], McpResources],
 ) -> Sequence[AnyTool]:
-    """Every built-in tool, each with the services it needs. `agents` are loaded when one is needed."""
-    s, settings = services, services.settings
-    tasks, changes = s.tasks(), s.changes()
-    options, max_chars = settings.files, settings.output.max_chars
-    engine = SearchEngine(threads=settings.search.threads, guard=s.guard, shows=_shown_in_searches(s))
-
-    def teams() -> TeamCoordinator:
-        return agents().teams
-
-    return (
-        Bash(
-            s.workspace,
-            s.sessions,
-            tasks,
-            s.spill,
-            s.guard,
-            s.environment,
-            options=settings.bash,
-            max_chars=max_chars,
-            sandbox=s.sandbox(),
-            cgroups=s.cgroups(),
-        ),
-        Read(s.workspace, s.sessions, options, changes=changes),
-        Write(s.workspace, s.sessions, options, changes),
-        Edit(s.workspace, s.sessions, options, settings.edit, changes),
-        Glob(s.workspace, engine, settings.search),
-        Grep(s.workspace, engine, settings.search, SearchPriority(search_priority_files())),
-        TaskOutput(tasks, max_chars),
-        TaskStop(tasks),
-        TodoWrite(s.todos),
-        Config(s.config_view, s.session_settings, s.plan_approval.modes),
-        ExitPlanMode(s.plan_approval),
-        AskUserQuestion(),
-        WebFetch(_pages(s), s.spill, s.models, settings.web.cache_s, max_chars),
-        WebSearch(s.http, s.sessions, settings.web.search, s.references),
-        Agent(lambda: agents().spawner),
-        ListMcpResources(upstream_resources, s.spill, max_chars),
-        ReadMcpResource(upstream_resources, s.spill),
-        NotebookEdit(s.workspace, s.sessions, options, changes),
-        TeamCreate(teams),
-        SendMessage(teams),
-        TeamDelete(teams),
-    )
+    """Every built-in tool, in the order of the list. `agents` are loaded when one is needed."""
+    parts = _Parts(services, agents, upstream_resources)
+    return tuple(build(services, parts) for build in _BUILDERS.values())
 
 
 def _pages(services: Services) -> Callable[[], Pages]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from goat_mcp.catalog.profile_options import ProfileOptions
+from goat_mcp.catalog.filter import ProfileOptions
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goat_mcp.calls.permissions.condition import RuleConditions
+from goat_mcp.calls.permissions.rules import RuleConditions
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.settings.settings import BrokenSettings, Settings
@@ -26,7 +26,9 @@ if TYPE_CHECKING:  # loaded when a file is named, or a hook or an extension is c
 
 @dataclass(frozen=True, kw_only=True)
 class UserCode:
-    """What the user wraps around calls; `claude_files` are those that the user names. `programs` are hooks of the settings, `functions` of a program that embeds us.
+    """What the user wraps around calls; `claude_files` are those that the user names.
+
+    `programs` are hooks of the settings, `functions` of a program that embeds us.
 
     `steps` are None if no extension looks at steps: they then cost nothing.
     """
@@ -68,16 +70,15 @@ def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Pr
     s, settings = services, services.settings
     if not any(settings.hooks.entries()) and not any(file.hooks for file in imported):
         return None
-    from goat_mcp.calls.hooks.command import BrokenHook, check_condition, own_hooks
-    from goat_mcp.calls.hooks.programs import Programs
-    from goat_mcp.calls.hooks.running import HookRunner
+    from goat_mcp.calls.hooks.command import BrokenHook, check_condition, configured_hooks
+    from goat_mcp.calls.hooks.programs import HookRunner, Programs
 
     def project() -> Path | None:
         return next(iter(s.workspace.roots), None)
 
     matches_rule = RuleConditions(lambda: tuple(map(str, s.workspace.roots)), s.directories.real_path)
     try:
-        hooks = (*own_hooks(settings.hooks), *(hook for file in imported for hook in file.hooks))
+        hooks = (*configured_hooks(settings.hooks), *(hook for file in imported for hook in file.hooks))
         for hook in hooks:
             check_condition(hook, matches_rule)
     except BrokenHook as broken:
@@ -128,7 +129,7 @@ def register_tools(extensions: Sequence[InstalledExtension], registry: Registry,
     for extension in extensions:
         if extension.register is None:
             continue
-        from goat_mcp.calls.extensions.added_tools import ExtensionTools
+        from goat_mcp.calls.extensions.installed import ExtensionTools
 
         try:
             extension.register(ExtensionTools(extension.name, registry, changed))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from goat_mcp.catalog.profile_options import ProfileOptions, ProfileTools
+from goat_mcp.catalog.filter import ProfileOptions, ProfileTools
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset

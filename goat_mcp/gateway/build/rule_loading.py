@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
-from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
+from goat_mcp.calls.permissions.rule import BrokenRule, CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rules import RuleSet
-from goat_mcp.calls.permissions.specifiers import CommandSpecifier
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules
-    from goat_mcp.settings.claude import ClaudeSettings
     from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.settings.claude import ClaudeSettings
 
 _BLOCKED = "bash.blocked: "
 _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")

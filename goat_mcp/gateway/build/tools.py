@@ -8,9 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.deferred_listing import DeferredListing
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
-from goat_mcp.catalog.profile_options import ProfileOptions
+from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, ProfileOptions
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (

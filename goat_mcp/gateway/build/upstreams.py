@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import ChosenTools
-from goat_mcp.gateway.build.tools import DeclaredToolsets
+from goat_mcp.files.workspace.protected import protected_reason
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
-from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.build.tools import ChosenTools, DeclaredToolsets
 from goat_mcp.settings.settings import Settings
-from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
-from goat_mcp.upstreams.config.upstream_files import WatchedFiles
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem, WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
-from goat_mcp.files.workspace.protected import protected_reason
 
 if TYPE_CHECKING:  # loaded with the first confined upstream, or when somebody logs in
     from goat_mcp.commands.sandbox.options import SandboxOptions

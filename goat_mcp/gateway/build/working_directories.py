@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from goat_mcp.calls.permissions.rules import FileRules, RuleSet
 from goat_mcp.core.errors import ToolError
-from goat_mcp.calls.permissions.file_rules import FileRules
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace.default_roots import default_roots
 from goat_mcp.gateway.path_checks import named_roots
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.files.workspace import Workspace
-from goat_mcp.files.workspace.default_roots import default_roots
 
 
 class WorkingDirectories:

@@ -156,7 +156,7 @@ def _without(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def _hook(hook: HookCommand) -> dict[str, Any]:
     return {
         "event": str(hook.event),
-        "place": hook.place,
+        "place": hook.location,
         "observes": hook.observes,
         "failure_denies": hook.refuses_on_failure,
         "keeps_claude_codes_meaning": hook.is_imported,

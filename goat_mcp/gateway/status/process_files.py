@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.resources import Announcements
 from goat_mcp.processes.process_table import living_process
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory

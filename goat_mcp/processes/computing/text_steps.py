@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from goat_mcp.core.coercion import Kind, coerced
-from goat_mcp.core.input_problems import Problem, shown_value
+from goat_mcp.core.coercion import Kind, Problem, coerced, shown_value
 
 MAX_STEPS = 100
 HASHES = ("md5", "sha1", "sha256", "sha384", "sha512", "sha3_256", "blake2b")

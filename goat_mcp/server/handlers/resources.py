@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
@@ -53,7 +53,7 @@ class Resources:
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
         if (reading := await self.own_reading(uri, self._requests.reader(ctx))) is not None:
-            text = visible_surrogates(reading.text)
+            text = escaped_surrogates(reading.text)
             contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=text)
             return types.ReadResourceResult(contents=[contents])
         if uri.startswith(OWN):

@@ -8,7 +8,7 @@ from typing import Any
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.catalog.schemas.usable import for_handshake
+from goat_mcp.catalog.schemas.dialects import for_handshake
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.rights import Rights
 from goat_mcp.gateway.gateway import Gateway

@@ -13,7 +13,7 @@ from pathlib import Path
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.principals import OPERATOR
+from goat_mcp.core.rights import OPERATOR
 from goat_mcp.server.caller_identity import token_scope
 from goat_mcp.state.file_safety import UnsafeFile, create_secret_file, read_secret_file
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import BrokenMatcher, Matcher
+from goat_mcp.calls.hooks.command import BrokenMatcher, HookCommand, Matcher
 from goat_mcp.calls.hooks.options import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
-from goat_mcp.core.names import BUILTIN_NAMES, NAME_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.catalog.builtin_contracts import builtin_names
+from goat_mcp.core.names import NAME_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.settings.claude.locations import JsonFile
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -94,7 +94,7 @@ def _hook(file: JsonFile, at: int, event: HookEvent, matcher: Matcher, notes: li
         notes.append(f"{place}: a hook that runs in the background there is waited for here; its answer is only logged")
     return HookCommand(
         event=event,
-        place=place,
+        location=place,
         argv=(command, *_args(file, members["args"])) if "args" in members else ("/bin/sh", "-c", command),
         matcher=matcher,
         condition=condition,
@@ -130,6 +130,6 @@ def unknown_tool(rule: str) -> str | None:
     if match is None:
         return None
     tool = match[1]
-    if tool.startswith(UPSTREAM_PREFIX) or tool in BUILTIN_NAMES or tool in NAME_ALIASES:
+    if tool.startswith(UPSTREAM_PREFIX) or tool in builtin_names() or tool in NAME_ALIASES:
         return None
     return tool

@@ -87,7 +87,7 @@ def _rules(file: JsonFile, at: int, name: str, notes: list[str]) -> tuple[RuleTe
 
 
 def _near(tool: str) -> str:
-    from goat_mcp.core.names import BUILTIN_NAMES
+    from goat_mcp.catalog.builtin_contracts import builtin_names
 
-    near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(tool, builtin_names(), n=1, cutoff=0.7)
     return f"; did you mean {near[0]}?" if near else ""

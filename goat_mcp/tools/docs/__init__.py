@@ -1,4 +1,4 @@
-"""What there is to read about a tool beyond its definition: `TOOL.md` beside this file, and the page made of it.
+"""The documentation of tools: one `TOOL.md` each, and `page`, which makes a whole page of it.
 
-None of it is sent with `tools/list`, and nothing here is loaded until somebody asks for a page.
+Nothing here is sent with `tools/list`, or loaded before somebody asks for a page.
 """

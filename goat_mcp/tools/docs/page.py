@@ -25,7 +25,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True)
-class ToolDocument:
+class ToolPage:
     """What there is to say about one tool. `long` is empty for an upstream's: its description is all we know."""
 
     spec: ToolSpec
@@ -64,9 +64,9 @@ class ToolDocument:
         return "\n\n".join(parts) + "\n"
 
 
-def document(spec: ToolSpec) -> ToolDocument:
+def document(spec: ToolSpec) -> ToolPage:
     """The documentation of any tool, ours or an upstream's."""
-    return ToolDocument(spec, short_doc(spec), long_doc(spec.name) if spec.rule_name == spec.name else "")
+    return ToolPage(spec, short_doc(spec), long_doc(spec.name) if spec.rule_name == spec.name else "")
 
 
 def short_doc(spec: ToolSpec) -> str:
@@ -78,7 +78,7 @@ def short_doc(spec: ToolSpec) -> str:
 
 
 def long_doc(name: str) -> str:
-    """The hand-written part; empty where there is none."""
+    """The hand-written part; empty if there is none."""
     file = _FOLDER / f"{name}.md"
     # A name of an upstream's tool never becomes a path.
     return file.read_text(encoding="utf-8").strip() if re.fullmatch(r"[A-Za-z]+", name) and file.is_file() else ""

@@ -20,7 +20,7 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import with_heartbeat
-from goat_mcp.core.principals import OWNERS
+from goat_mcp.core.rights import OWNERS
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
@@ -299,4 +299,4 @@ def _patience_s(ctx: ToolContext) -> float | None:
 
 async def _announce_done(client: ClientSide, name: str) -> None:
     with anyio.move_on_after(SEND_TIMEOUT_S):
-        await client.tell("notifications/elicitation/complete", {"elicitationId": name})
+        await client.notify("notifications/elicitation/complete", {"elicitationId": name})

@@ -15,9 +15,8 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from goat_mcp.catalog.offerings import Kind
-from goat_mcp.catalog.schemas.dialects import DIALECTS
-from goat_mcp.catalog.schemas.portable import portable
-from goat_mcp.catalog.schemas.usable import for_handshake, too_much_expanded, why_hopeless
+from goat_mcp.catalog.schemas.dialects import DIALECTS, for_handshake
+from goat_mcp.catalog.schemas.portable import portable, why_too_large, why_uncallable
 from goat_mcp.catalog.schemas.visible_schema import visible_entry
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.files.documents.visible_text import make_visible
@@ -125,11 +124,11 @@ def _tool_problem(entry: Mapping[str, Any], hidden: Mapping[str, str]) -> _Probl
         if _is_deeper(entry.get(member), MAX_SCHEMA_LEVELS):
             deep = f"its {member} is nested more than {MAX_SCHEMA_LEVELS} levels deep"
             return _Problem(ReasonCode.SCHEMA_TOO_DEEP, deep)
-        if much := too_much_expanded(entry.get(member)):
+        if much := why_too_large(entry.get(member)):
             return _Problem(ReasonCode.SCHEMA_TOO_LARGE, f"its {member} {much}")
     shown = dict(entry)
     if isinstance(entry.get("inputSchema"), dict):
-        if hopeless := why_hopeless(entry["inputSchema"]):
+        if hopeless := why_uncallable(entry["inputSchema"]):
             return _Problem(ReasonCode.BROKEN_SCHEMA, hopeless)
         # In every dialect it says that it takes an object, whether or not the upstream's says so.
         shown = dict(portable(entry, DIALECTS["mcp"]).entry)

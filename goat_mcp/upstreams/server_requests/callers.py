@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, NotificationTarget, RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_json import make_json_visible
@@ -111,9 +111,9 @@ class Callers:
         self._has_new_roots = False
         self._new_roots: Sequence[Path] = ()
         """The client's, as they are since it said that they had changed. It can be asked only during its calls."""
-        self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
-        self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
-        self._unsent: WeakKeyDictionary[Told, _Unsent] = WeakKeyDictionary()
+        self._notices: WeakValueDictionary[str, NotificationTarget] = WeakValueDictionary()
+        self._of_url: WeakValueDictionary[str, NotificationTarget] = WeakValueDictionary()
+        self._unsent: WeakKeyDictionary[NotificationTarget, _Unsent] = WeakKeyDictionary()
         self._news = anyio.Event()
         self._logs = TokenBucket(LOGS_PER_S, LOGS_AT_ONCE)
         self.dropped_logs = 0
@@ -243,7 +243,7 @@ class Callers:
             if client is not None:
                 self._send(client, method, about)
 
-    def _log_receivers(self) -> Sequence[Told]:
+    def _log_receivers(self) -> Sequence[NotificationTarget]:
         """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
         if not self._in_flight:
             return list(self._notices.values())
@@ -252,7 +252,7 @@ class Callers:
         wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
         return wanting[:1]
 
-    def _send(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
+    def _send(self, client: NotificationTarget, method: str, params: Mapping[str, Any]) -> None:
         unsent = self._unsent.setdefault(client, _Unsent())
         about = {key: value for key, value in params.items() if key != "_meta"}
         if meta := passing_meta(params.get("_meta")):
@@ -265,7 +265,7 @@ class Callers:
         unsent.messages.append((method, about))
         self._news.set()
 
-    async def flush(self, client: Told) -> None:
+    async def flush(self, client: NotificationTarget) -> None:
         """Send this client all there is to send now, also what somebody else is just sending."""
         unsent = self._unsent.get(client)
         if unsent is None:
@@ -274,7 +274,7 @@ class Callers:
             while unsent.messages:
                 method, params = unsent.messages.popleft()
                 with anyio.move_on_after(SEND_TIMEOUT_S) as patience:
-                    await client.tell(method, params)
+                    await client.notify(method, params)
                 if patience.cancelled_caught:
                     # It does not read: nothing waits for it.
                     unsent.messages.clear()

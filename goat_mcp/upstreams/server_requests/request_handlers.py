@@ -18,7 +18,7 @@ from goat_mcp.core.client_side import (
     ClientRefused,
     ClientRequest,
     ClientSide,
-    NotAsked,
+    RequestNotSent,
     RootsOf,
 )
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -69,7 +69,7 @@ def covers(declared: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
 def labelled(upstream: str, request: ClientRequest) -> ClientRequest:
     """The request as the client gets it: without what belongs to the hop, a question with its author in front.
 
-    Texts of a question are made visible. Raises `NotAsked` for one whose data hides something (R-UP-7b).
+    Texts of a question are made visible. Raises `RequestNotSent` for one whose data hides something (R-UP-7b).
     """
     params = {key: value for key, value in request.params.items() if key != "_meta"}
     if meta := passing_meta(request.params.get("_meta")):
@@ -84,10 +84,10 @@ def _visible(params: Mapping[str, Any]) -> dict[str, Any]:
     try:
         shown, hidden, _ = visible_entry(params, schemas=("requestedSchema",), data=("url", "elicitationId", "mode"))
     except RecursionError:
-        raise NotAsked(_INVALID_PARAMS, "the question is nested too deeply") from None
+        raise RequestNotSent(_INVALID_PARAMS, "the question is nested too deeply") from None
     if hidden:
         where = next(iter(hidden.values()))
-        raise NotAsked(_INVALID_PARAMS, f"the {where} of the question holds invisible characters")
+        raise RequestNotSent(_INVALID_PARAMS, f"the {where} of the question holds invisible characters")
     return shown
 
 
@@ -159,7 +159,7 @@ class RoundAnswers:
         assert client is not None
         try:
             given = await client.ask({key: labelled(self.upstream, request) for key, request in requests.items()})
-        except NotAsked as unasked:
+        except RequestNotSent as unasked:
             raise ToolError(
                 ErrorCode.UPSTREAM,
                 f"upstream {self.upstream} asks once more, which is put to nobody: {unasked.message}",

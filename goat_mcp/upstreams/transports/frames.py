@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from pydantic_core import from_json, to_json
 
-from goat_mcp.core.surrogates import with_visible_surrogates
+from goat_mcp.core.surrogates import with_escaped_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 from goat_mcp.upstreams.transports.notices import NoticeLimits
 
@@ -262,7 +262,7 @@ def _loads_surrogates(line: bytes | bytearray) -> Any:
     frame: Any = json.loads(str(line, "utf-8", "surrogatepass"))
     if isinstance(frame, dict) and "method" in frame and "params" in frame:
         members = cast("dict[str, Any]", frame)
-        return {**members, "params": with_visible_surrogates(members["params"])}
+        return {**members, "params": with_escaped_surrogates(members["params"])}
     return cast("Any", frame)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.calls.audit import AuditLog
-from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.core.context import ToolContext
 
 

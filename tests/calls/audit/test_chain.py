@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.calls.audit import AuditLog, chain
-from goat_mcp.calls.audit.chain import ChainFile
-from goat_mcp.calls.audit.rotation import kept_files
+from goat_mcp.calls.audit.chain import ChainFile, rotated_files
 from goat_mcp.calls.audit.verify import verify
 from tests.calls.audit.records import lines_of, write_calls
 
@@ -53,7 +52,7 @@ def test_R_AUDIT_3_processes_that_write_at_the_same_time_make_one_chain(tmp_path
     found = verify(path)
     assert (found.bad, found.gaps) == (None, [])
     assert (found.first_seq, found.last_seq) == (1, found.events)
-    files = [file for _, file in kept_files(path)] + [path]
+    files = [file for _, file in rotated_files(path)] + [path]
     events = [line for file in files for line in lines_of(file)]
     assert sum(line["event"] != "rotated" for line in events) == 4 * 300 * 2
     assert {line["call_id"] for line in events if line["event"] == "outcome"} == {
@@ -66,7 +65,7 @@ def test_AU_12_a_file_that_is_full_is_kept_whole_and_the_chain_goes_on(tmp_path:
     path = tmp_path / "audit.jsonl"
     write_calls(path, 100, max_bytes=5_000, kept_files=3)
 
-    kept = [file for _, file in kept_files(path)]
+    kept = [file for _, file in rotated_files(path)]
     found = verify(path)
     assert len(kept) == 3
     assert found.files == [*(file.name for file in kept), "audit.jsonl"]
@@ -104,13 +103,13 @@ def test_R_AUDIT_5_a_torn_line_is_marked_by_the_next_writer(tmp_path: Path, torn
     write_calls(path, 1)
     with path.open("ab") as file:
         file.write(torn)
-    assert [gap.place for gap in verify(path).gaps] == ["audit.jsonl:3"]  # before anybody has marked it
+    assert [gap.location for gap in verify(path).gaps] == ["audit.jsonl:3"]  # before anybody has marked it
 
     write_calls(path, 1)
 
     found = verify(path)
     assert (found.bad, found.last_seq) == (None, 5)
-    assert [(gap.place, gap.problem) for gap in found.gaps] == [
+    assert [(gap.location, gap.problem) for gap in found.gaps] == [
         ("audit.jsonl:4", f"a line of {len(torn)} bytes before this one was not written whole")
     ]
 

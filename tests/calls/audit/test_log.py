@@ -17,7 +17,7 @@ import pytest
 
 from goat_mcp.calls.audit import AuditLog, Decided
 from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, NO_LINE, Unsafe, hash_of
-from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.redaction import Redactor

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.audit.chain import NO_LINE, hash_of
-from goat_mcp.calls.audit.rotation import kept_files
-from goat_mcp.calls.audit.verify import NotAHead, Verification, parse_head, verify
+from goat_mcp.calls.audit.chain import NO_LINE, hash_of, rotated_files
+from goat_mcp.calls.audit.verify import InvalidHead, Verification, parse_head, verify
 from tests.calls.audit.records import write_calls
 
 COUNT = 6
@@ -59,7 +58,7 @@ def test_the_changed_line_is_named(tmp_path: Path, change: Change, named: int, p
     found = changed(tmp_path, change, at)
 
     assert found.bad is not None
-    assert found.bad.place == f"audit.jsonl:{at + 1 + named}"
+    assert found.bad.location == f"audit.jsonl:{at + 1 + named}"
     assert problem in found.bad.problem
 
 
@@ -71,7 +70,7 @@ def test_an_edited_line_with_a_new_hash_behind_it_moves_the_break_and_does_not_m
 
     found = changed(tmp_path, rehashed, 3)
 
-    assert found.bad is not None and found.bad.place == "audit.jsonl:5"
+    assert found.bad is not None and found.bad.location == "audit.jsonl:5"
 
 
 def test_a_false_mark_does_not_cover_a_removed_line(tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_a_false_mark_does_not_cover_a_removed_line(tmp_path: Path) -> None:
 
     found = changed(tmp_path, covered, 3)
 
-    assert found.bad is not None and found.bad.place == "audit.jsonl:5"
+    assert found.bad is not None and found.bad.location == "audit.jsonl:5"
 
 
 def test_a_cut_tail_shows_against_a_head_that_was_kept_and_only_then(tmp_path: Path) -> None:
@@ -93,7 +92,7 @@ def test_a_cut_tail_shows_against_a_head_that_was_kept_and_only_then(tmp_path: P
     assert verify(path).bad is None
     bad = verify(path, expected=parse_head(head)).bad
     assert bad is not None and "the head that was kept is not in the record" in bad.problem
-    assert bad.place == f"audit.jsonl:{2 * COUNT - 1}"
+    assert bad.location == f"audit.jsonl:{2 * COUNT - 1}"
 
 
 def test_a_record_that_grew_still_holds_the_head_that_was_kept(tmp_path: Path) -> None:
@@ -121,7 +120,7 @@ def test_a_rewritten_record_shows_against_a_head_that_was_kept(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["", "abc", "1:" + "g" * 64, "x:" + "0" * 64, "-1:" + "0" * 64])
 def test_what_is_no_head_is_said_so(text: str) -> None:
-    with pytest.raises(NotAHead):
+    with pytest.raises(InvalidHead):
         parse_head(text)
 
 
@@ -129,14 +128,14 @@ def test_what_is_no_head_is_said_so(text: str) -> None:
 def rotated(tmp_path: Path) -> Path:
     path = tmp_path / "audit.jsonl"
     write_calls(path, 100, max_bytes=5_000, kept_files=4)
-    assert len(kept_files(path)) == 4
+    assert len(rotated_files(path)) == 4
     assert verify(path).bad is None
     return path
 
 
 @pytest.mark.parametrize("which", range(4))
 def test_a_missing_file_shows(rotated: Path, which: int) -> None:
-    kept_files(rotated)[which][1].unlink()
+    rotated_files(rotated)[which][1].unlink()
 
     assert verify(rotated).bad is not None
 
@@ -144,19 +143,19 @@ def test_a_missing_file_shows(rotated: Path, which: int) -> None:
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("count", [1, 2, -1])
 def test_AU_12_a_kept_file_without_its_head_or_tail_shows(rotated: Path, which: int, count: int) -> None:
-    file = kept_files(rotated)[which][1]
+    file = rotated_files(rotated)[which][1]
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[count:] if count > 0 else lines[:count]))
 
     found = verify(rotated)
 
     assert found.bad is not None
-    after = [*(file.name for _, file in kept_files(rotated)), rotated.name][which + (count < 0)]
-    assert found.bad.place == f"{after}:1"
+    after = [*(file.name for _, file in rotated_files(rotated)), rotated.name][which + (count < 0)]
+    assert found.bad.location == f"{after}:1"
 
 
 def test_files_in_exchanged_places_show(rotated: Path) -> None:
-    (_, first), (_, second), *_ = kept_files(rotated)
+    (_, first), (_, second), *_ = rotated_files(rotated)
     first.rename(rotated.with_name("x"))
     second.rename(first)
     rotated.with_name("x").rename(second)
@@ -166,10 +165,10 @@ def test_files_in_exchanged_places_show(rotated: Path) -> None:
 
 def test_the_number_of_kept_files_may_be_changed(rotated: Path) -> None:
     write_calls(rotated, 100, max_bytes=5_000, kept_files=2)
-    assert (len(kept_files(rotated)), verify(rotated).bad) == (2, None)
+    assert (len(rotated_files(rotated)), verify(rotated).bad) == (2, None)
 
     write_calls(rotated, 100, max_bytes=5_000, kept_files=9)
-    assert (len(kept_files(rotated)), verify(rotated).bad) == (9, None)
+    assert (len(rotated_files(rotated)), verify(rotated).bad) == (9, None)
 
 
 def test_an_empty_record_is_intact_and_a_missing_one_is_an_error(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.extensions.installed import GROUP
+GROUP = "goat_mcp.extensions"
+"""Packages of others name it: it never changes."""
 
 
 def install(

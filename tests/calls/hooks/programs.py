@@ -11,9 +11,8 @@ from typing import Any
 
 from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.programs import Programs
-from goat_mcp.calls.hooks.running import HookRunner
-from goat_mcp.calls.permissions.condition import RuleConditions
+from goat_mcp.calls.hooks.programs import HookRunner, Programs
+from goat_mcp.calls.permissions.rules import RuleConditions
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
@@ -58,7 +57,7 @@ def specific(event: str = "PreToolUse", **members: Any) -> dict[str, Any]:
 
 def own(argv: tuple[str, ...], **options: Any) -> HookCommand:
     """A hook as our own settings configure it."""
-    given: dict[str, Any] = {"event": "PreToolUse", "place": "hook", "argv": argv, **options}
+    given: dict[str, Any] = {"event": "PreToolUse", "location": "hook", "argv": argv, **options}
     return HookCommand(**given)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.calls.hooks.matcher import BrokenMatcher, Matcher
+from goat_mcp.calls.hooks.command import BrokenMatcher, Matcher
 
 MCP = "mcp__memory__create"
 

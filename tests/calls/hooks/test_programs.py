@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from goat_mcp.calls.hooks import Hooks
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import Matcher
+from goat_mcp.calls.hooks.command import HookCommand, Matcher
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.calls.pipeline import CallRequest
@@ -265,7 +264,7 @@ async def test_the_call_runs_as_the_hooks_left_it_and_each_sees_what_the_one_bef
     second = saying(tmp_path, "second", specific(additionalContext="The branch is main."))
     tool = fake("Bash")
 
-    hooks = (make(first.argv, place="first"), make(second.argv, place="second"))
+    hooks = (make(first.argv, location="first"), make(second.argv, location="second"))
     result = await hooked(tmp_path, tool, *hooks).call("Bash", {"command": "ls"}, CTX)
 
     assert tool.calls == [{"command": "ls -l", "timeout": 5}]
@@ -278,7 +277,7 @@ async def test_two_hooks_run_in_order_and_the_first_denial_ends_it(tmp_path: Pat
     """R-HOOK-3, the record compared."""
     first = script(tmp_path, "first", "echo no >&2; exit 2")
     second = script(tmp_path, "second")
-    hooks = (own(first.argv, place="first"), own(second.argv, place="second"))
+    hooks = (own(first.argv, location="first"), own(second.argv, location="second"))
 
     await hooked(tmp_path, fake("Read"), *hooks).call("Read", {}, CTX)
     assert (outcomes(tmp_path), second.inputs) == ([("first", "deny")], [])

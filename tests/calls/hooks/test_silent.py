@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import Matcher
+from goat_mcp.calls.hooks.command import HookCommand, Matcher, unmatched_hooks
 from goat_mcp.calls.hooks.options import HookEvent
-from goat_mcp.calls.hooks.silent import silent_hooks
 
 TOOLS = ("Agent", "Bash", "Read", "Write", "Edit", "NotebookEdit", "mcp__github__search")
 
@@ -15,12 +13,12 @@ TOOLS = ("Agent", "Bash", "Read", "Write", "Edit", "NotebookEdit", "mcp__github_
 def told(matcher: str, *unlisted: str, event: HookEvent = "PreToolUse", is_imported: bool = False) -> list[str]:
     hook = HookCommand(
         event=event,
-        place="hooks.0",
+        location="hooks.0",
         argv=("x",),
         matcher=Matcher.parse(matcher, whole_servers=not is_imported),
         is_imported=is_imported,
     )
-    found = silent_hooks([hook], TOOLS, is_off=lambda name: name == "http-fetch__get", unlisted=unlisted)
+    found = unmatched_hooks([hook], TOOLS, is_off=lambda name: name == "http-fetch__get", unlisted=unlisted)
     return [f"{place}: {problem}" for place, problem in found]
 
 

@@ -142,7 +142,7 @@ def test_an_everyday_command_runs_unasked(
 
     _, decision = gateway.pipeline.admission.decide("Bash", {"command": command}, ToolContext(call_id="c"))
 
-    assert decision.effect is Effect.ALLOW, decision.told
+    assert decision.effect is Effect.ALLOW, decision.explanation
 
 
 def test_the_table_holds_enough_to_say_something() -> None:

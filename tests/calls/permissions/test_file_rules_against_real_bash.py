@@ -146,7 +146,7 @@ async def test_f13_08_doubt_an_ask_rule_asks_if_a_command_cannot_be_followed(tmp
 async def test_f13_08_doubt_the_refusal_names_the_rule_the_word_and_the_way_out(tmp_path: Path) -> None:
     ground = Ground(tmp_path, deny=["Read(./secrets/**)"])
 
-    told = ground.decision('cat "$(ls docs)"').told
+    told = ground.decision('cat "$(ls docs)"').explanation
 
     assert told.startswith("rule Read(./secrets/**)")
     assert "`$(ls docs)`" in told and "what a command prints is not known" in told
@@ -164,7 +164,7 @@ async def test_f13_08_doubt_the_refusal_names_the_rule_the_word_and_the_way_out(
 async def test_everyday_commands_run_beside_rules_about_files(tmp_path: Path, rules: list[str]) -> None:
     ground = Ground(tmp_path, deny=rules)
 
-    refused = {text: ground.decision(text).told for text in EVERYDAY if text not in ground.permitted([text])}
+    refused = {text: ground.decision(text).explanation for text in EVERYDAY if text not in ground.permitted([text])}
 
     assert len(EVERYDAY) > 150
     assert refused == {}
@@ -191,7 +191,7 @@ async def test_what_cannot_be_followed_is_refused_with_its_reason(tmp_path: Path
     decision = ground.decision(command)
 
     assert decision.effect is Effect.DENY
-    assert reason in decision.told
+    assert reason in decision.explanation
 
 
 async def test_where_only_changes_are_denied_reading_is_not_doubted(tmp_path: Path) -> None:

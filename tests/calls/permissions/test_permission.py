@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
 from goat_mcp.calls.permissions.permission import Permission

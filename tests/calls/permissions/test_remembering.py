@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.calls.permissions.approval_form import ALLOW_ALWAYS, ALLOW_ONCE, ALLOW_SESSION
+from goat_mcp.calls.permissions.approval import ALLOW_ALWAYS, ALLOW_ONCE, ALLOW_SESSION
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import Approval, Effect
 from goat_mcp.calls.permissions.permission import Permission

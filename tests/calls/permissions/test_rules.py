@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import decide
 from goat_mcp.calls.permissions.mode import Effect, Mode
-from goat_mcp.calls.permissions.path_pattern import exact_path_pattern, parse_path_pattern
+from goat_mcp.calls.permissions.patterns import exact_path_pattern, parse_path_pattern
 from goat_mcp.calls.permissions.rule import BrokenRule, parse_rule
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rules import FileRules, RuleSet
 from goat_mcp.core.side_effect import SideEffect
 from tests.tool_doubles import spec
 
@@ -385,7 +385,8 @@ def test_an_ask_rule_on_reading_asks_about_writing_too() -> None:
     rules = RuleSet.parse(ask=["Read(./secrets/**)"])
 
     assert decide(on_file("Write", "/ws/secrets/a"), rules, Mode.BYPASS).effect is ASK
-    assert rules.hides("/ws/secrets/a", ROOTS) and not rules.hides("/ws/a", ROOTS)
+    files = FileRules(rules, lambda: [Path(root) for root in ROOTS])
+    assert files.hides("/ws/secrets/a") and not files.hides("/ws/a")
 
 
 def test_what_is_allowed_of_a_folder_is_not_allowed_of_every_worktree() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from goat_mcp.catalog.schemas import dialects
 
 RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root", "subschemas")
-DIGEST = "e63b6d7c015847c5816d5eea64745c017a395b571a2a419660a43cbac35a4cff"
+DIGEST = "c971259af9e97146aa8fa9b8f6c3ecefacd23d9aeb531bd0b5661dc8a28deef9"
 
 
 def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:

@@ -9,10 +9,8 @@ import pytest
 from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.catalog.schemas.dialects import DIALECTS
-from goat_mcp.catalog.schemas.host_limits import host_findings
+from goat_mcp.catalog.schemas.dialects import DIALECTS, for_handshake, host_findings
 from goat_mcp.catalog.schemas.portable import portable
-from goat_mcp.catalog.schemas.usable import for_handshake
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.entry_validation import usable_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool

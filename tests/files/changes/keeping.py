@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.calls.audit import AuditLog
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.result import ToolResult
 from goat_mcp.files.changes.change import UNDO, Author, Change
 from goat_mcp.files.changes.file_changes import FileChanges

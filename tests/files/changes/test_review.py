@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.audit.recorded_calls import last_calls
+from goat_mcp.calls.audit.records import last_calls
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DECISION
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DECISION
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from tests.manifests.calling import Caller
 

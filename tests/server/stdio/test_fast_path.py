@@ -381,7 +381,7 @@ async def test_progress_and_messages_come_in_order_and_before_the_result(tmp_pat
     async def tells(ctx: ToolContext) -> str:
         assert ctx.client is not None
         await ctx.progress(1, 3)
-        await ctx.client.tell("notifications/message", {"level": "error", "data": {"n": 1}, "logger": "up"})
+        await ctx.client.notify("notifications/message", {"level": "error", "data": {"n": 1}, "logger": "up"})
         await ctx.progress(2, None, "half")
         await ctx.progress(2, 3)
         return "told"
@@ -461,7 +461,7 @@ async def test_a_cancelled_call_stops_and_is_never_answered(tmp_path: Path, era:
     async def waits(ctx: ToolContext) -> str:
         assert ctx.client is not None
         try:
-            await ctx.client.tell("notifications/message", {"level": "error", "data": "began"})
+            await ctx.client.notify("notifications/message", {"level": "error", "data": "began"})
             await anyio.sleep_forever()
         finally:
             ended.append("ended")

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import Matcher
+from goat_mcp.calls.hooks.command import HookCommand, Matcher
 from goat_mcp.settings.claude import BrokenClaudeSettings, ClaudeSettings, RuleText, read_claude_settings
 
 FILE = """{
@@ -71,13 +70,15 @@ def test_rules_and_hooks_come_with_the_line_they_stand_on(tmp_path: Path) -> Non
         deny=(RuleText("Read(./.env)", f"{file}:9"),),
         hooks=(
             HookCommand(
-                place=f"{file}:19",
+                location=f"{file}:19",
                 argv=("/bin/sh", "-c", "jq . | ./check.sh"),
                 timeout_s=5.0,
                 in_shell=True,
                 **imported,
             ),
-            HookCommand(place=f"{file}:20", argv=("${CLAUDE_PROJECT_DIR}/check", "--all"), timeout_s=600.0, **imported),
+            HookCommand(
+                location=f"{file}:20", argv=("${CLAUDE_PROJECT_DIR}/check", "--all"), timeout_s=600.0, **imported
+            ),
         ),
         default_mode="acceptEdits",
         notes=(

@@ -49,7 +49,7 @@ class Person:
             raise ClientRefused(-32600, "no")
         return {"question": {"action": "accept", "content": {}}}
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         raise AssertionError("nobody tells it anything")
 
 

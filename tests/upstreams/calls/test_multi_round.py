@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, NotAsked, Told, no_roots
+from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.multi_round import MAX_ROUNDS, in_rounds, with_login
@@ -29,7 +29,7 @@ class Person:
     is_stateless: bool = False
     log_level: str = ""
     capabilities: Mapping[str, Any] = field(default_factory=lambda: {"elicitation": {"form": {}}})
-    notices: Told | None = None
+    notices: NotificationTarget | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     known_roots: Sequence[Path] = ()
 
@@ -40,7 +40,7 @@ class Person:
         self.asked += 1
         return {key: {"action": "accept", "content": {"day": self.asked}} for key in requests}
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         raise AssertionError("nothing is told here")
 
 
@@ -96,7 +96,7 @@ async def test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody() 
 async def test_of_a_question_that_is_put_to_nobody_no_client_is_said_to_have_refused_it() -> None:  # ERA-4
     class Tired(Person):
         async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
-            raise NotAsked(-32600, "this call has asked its client 10 times already")
+            raise RequestNotSent(-32600, "this call has asked its client 10 times already")
 
     with pytest.raises(ToolError) as refused:
         await rounds(Curious(1), Tired())

@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from goat_mcp.calls.permissions.approval_form import approval_form
+from goat_mcp.calls.permissions.approval import approval_form
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.gateway.status.doctor import upstreams_examined
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig

@@ -29,7 +29,7 @@ class Listener(Person):
     log_level: str = "debug"
     heard: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self.heard.append((method, params))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, RootsOf, Told, no_roots
+from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.callers import Callers
@@ -30,7 +30,7 @@ class Mover:
     protocol_version: str = "2025-11-25"
     is_stateless: bool = False
     log_level: str = ""
-    notices: Told | None = None
+    notices: NotificationTarget | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     known_roots: Sequence[Path] | None = None
 
@@ -40,7 +40,7 @@ class Mover:
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         return {key: {"roots": [{"uri": f"file://{self.folder}"}]} for key in requests}
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         raise AssertionError("nothing is told here")
 
 

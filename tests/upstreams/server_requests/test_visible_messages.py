@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, NotAsked, no_roots
+from goat_mcp.core.client_side import ClientRequest, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.files.documents.visible_json import hides_something
 from goat_mcp.upstreams.progress import CallClock, ProgressRelay
@@ -66,5 +66,5 @@ def test_f13_12_hidden_in_messages_is_shown_in_questions(text: str) -> None:
     ],
 )
 def test_f13_12_hidden_in_messages_puts_a_question_to_nobody_if_it_is_data(params: dict[str, Any]) -> None:
-    with pytest.raises(NotAsked, match="invisible"):
+    with pytest.raises(RequestNotSent, match="invisible"):
         labelled("up", ClientRequest("elicitation/create", {"message": "?", **params}))

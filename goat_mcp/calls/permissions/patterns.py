@@ -1,7 +1,6 @@
-"""Patterns of paths in rules, as ignore files write them: `./secrets/**`, `src/*.py`, `.env`, `//etc/**`, `~/.ssh/**`.
+"""Patterns in rules: of paths, as ignore files write them (`./secrets/**`, `.env`, `//etc/**`, `~/.ssh/**`); of text.
 
-A pattern that matches a directory matches all that is in it. Whether a path may be read at all is the workspace's
-business; patterns only compare texts.
+A pattern that matches a directory matches all that is in it. The workspace decides whether a path may be read at all.
 """
 
 from __future__ import annotations
@@ -14,6 +13,18 @@ from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
+
+
+def text_pattern(text: str) -> Callable[[str], object]:
+    """A function that tells whether a whole text is meant. Raises `ValueError` for an empty pattern."""
+    if not text:
+        raise ValueError("the pattern is empty")
+    # Each part is found as early as it can be and never looked for again: no pattern makes this slow.
+    first, *rest = re.sub(r"\*+", "*", text).split("*")
+    parts = [re.escape(first), *(f"(?>.*?{re.escape(part)})" for part in rest[:-1])]
+    last = f".*{re.escape(rest[-1])}" if rest else ""
+    return re.compile("".join(parts) + last, re.DOTALL).fullmatch
+
 
 _WORKTREES = ".worktrees/"
 _FLAGS = re.DOTALL if sys.platform == "linux" else re.DOTALL | re.IGNORECASE

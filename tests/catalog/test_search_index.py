@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.tool_search.found_tool import first_sentence, found_tool, in_words
-from goat_mcp.catalog.tool_search.tool_index import ToolIndex
-from goat_mcp.catalog.tool_search.words import words_of
+from goat_mcp.catalog.search import first_sentence, summary_text, tool_summary
+from goat_mcp.catalog.search_index import ToolIndex, words_of
 from goat_mcp.core.spec import ToolSpec
-from tests.catalog.tool_search.many_tools import QUERIES, SERVERS
+from tests.catalog.many_tools import QUERIES, SERVERS
 from tests.tool_doubles import spec
 
 LEAST_RECALL = 0.95
@@ -92,7 +91,7 @@ def test_DEF_4_odd_schemas_are_no_obstacle() -> None:
 
     ToolIndex(specs)
 
-    assert [found_tool(one, "s")["parameters"] for one in specs] == [{}, {}, {"a?": "any", "b?": "str"}]
+    assert [tool_summary(one, "s")["parameters"] for one in specs] == [{}, {}, {"a?": "any", "b?": "str"}]
 
 
 def test_DEF_4_what_is_shown_of_a_tool() -> None:
@@ -104,7 +103,7 @@ def test_DEF_4_what_is_shown_of_a_tool() -> None:
         },
         "required": ["tags"],
     }
-    found = found_tool(replace(tool("s__t", "Does it, e.g. now.\nSecond line. More."), input_schema=schema), "s")
+    found = tool_summary(replace(tool("s__t", "Does it, e.g. now.\nSecond line. More."), input_schema=schema), "s")
 
     assert found == {
         "name": "mcp__s__t",
@@ -113,5 +112,5 @@ def test_DEF_4_what_is_shown_of_a_tool() -> None:
         "parameters": {"tags": "str[]", "n?": "int", "state?": "open|closed"},
         "risk": "none",
     }
-    assert in_words(found) == "mcp__s__t(tags: str[], n?: int, state?: open|closed)\n  Does it, e.g. [s, risk none]"
+    assert summary_text(found) == "mcp__s__t(tags: str[], n?: int, state?: open|closed)\n  Does it, e.g. [s, risk none]"
     assert len(first_sentence("x" * 5000)) <= 200

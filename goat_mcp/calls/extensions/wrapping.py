@@ -1,13 +1,12 @@
-"""User code wrapped around a call, onion style. Source: Goondan middleware.
+"""Extensions around a call, each inside the one before. Source: Goondan middleware.
 
-What an extension raises is told apart from what came through it: a bug of its own names it, and nothing else does.
+A bug of an extension names that extension. An error that only passed through it stays as it was.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from goat_mcp.core.context import ToolContext
@@ -27,18 +26,14 @@ class ExtensionFailed(Exception):
         self.name = name
 
 
-@dataclass(frozen=True)
-class Extensions:
-    """Extensions in the order they wrap: the first is the outermost."""
+def wrapped(extensions: Sequence[Extension], spec: ToolSpec, ctx: ToolContext, innermost: CallNext) -> CallNext:
+    """`innermost` with the extensions around it, the first outermost.
 
-    around: tuple[Extension, ...] = ()
-
-    def around_call(self, spec: ToolSpec, ctx: ToolContext, innermost: CallNext) -> CallNext:
-        """The call with all extensions around it. Raises what `innermost` raises, `ToolError` and `ExtensionFailed`."""
-        call_next = innermost
-        for extension in reversed(self.around):
-            call_next = _Layer(extension, spec, ctx, call_next).call
-        return call_next
+    It raises what `innermost` raises, a `ToolError` of an extension, and `ExtensionFailed`.
+    """
+    for extension in reversed(extensions):
+        innermost = _Layer(extension, spec, ctx, innermost).call
+    return innermost
 
 
 class _Layer:

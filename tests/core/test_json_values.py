@@ -1,4 +1,4 @@
-"""How long the JSON of a value is, and its text. ISO-1."""
+"""How long the JSON of a value is, its text (ISO-1), and what members of foreign JSON are read as."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.core.json_size import dumped_in_steps, is_longer
+from goat_mcp.core.json_values import count, dumped_in_steps, is_longer, items, mapping, mappings
 
 TEXTS = st.sampled_from(["", "a", "é", "\ud800", '"', "x" * 30])
 VALUES = st.recursive(
@@ -49,3 +49,24 @@ def test_what_lies_deep_is_written_too() -> None:
         deep = [deep]
 
     assert dumped_in_steps(deep) == "[" * 600 + "1" + "]" * 600
+
+
+@pytest.mark.parametrize("sent", [None, 1, "text", [{"a": 1}], True])
+def test_what_is_no_object_is_an_empty_one(sent: Any) -> None:
+    assert (mapping({"a": 1}), mapping(sent)) == ({"a": 1}, {})
+
+
+@pytest.mark.parametrize("sent", [None, 1, "text", {"a": 1}])
+def test_what_is_no_list_is_an_empty_one(sent: Any) -> None:
+    assert (items([1, "b"]), items(sent), mappings(sent)) == ([1, "b"], [], [])
+
+
+def test_of_a_list_of_objects_other_things_are_left_out() -> None:
+    assert mappings([{"a": 1}, None, [], {}]) == [{"a": 1}, {}]
+
+
+@pytest.mark.parametrize(
+    ("sent", "counted"), [(0, 0), (12, 12), (-1, None), (True, None), (1.0, None), ("1", None), (None, None)]
+)
+def test_a_count_is_a_whole_number_from_0_on(sent: Any, counted: int | None) -> None:
+    assert count(sent) == counted

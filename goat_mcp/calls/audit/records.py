@@ -1,0 +1,146 @@
+"""Reads a record of calls: its lines in order, over all files, while others write; and the calls they describe."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, fcntl, rotated_files
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLine:
+    """`text` is without its line end; `is_whole` says whether it had one. Counted from 1 in each file."""
+
+    file: Path
+    number: int
+    text: bytes
+    is_whole: bool = True
+
+    @property
+    def location(self) -> str:
+        return f"{self.file.name}:{self.number}"
+
+
+@dataclass(frozen=True)
+class RecordFiles:
+    """The files as they were at one moment: number (0 for the growing one), file and bytes to read."""
+
+    files: tuple[tuple[int, BinaryIO, int], ...]
+    path: Path
+
+    def lines(self) -> Iterator[RecordLine]:
+        for _, file, size in self.files:
+            number, left = 0, size
+            while left > 0:
+                # More than any line of ours: a changed file may hold one without an end.
+                text = file.readline(min(left, 4 * MAX_LINE_BYTES))
+                if not text:
+                    break
+                left -= len(text)
+                number += 1
+                yield RecordLine(Path(os.fsdecode(file.name)), number, text.removesuffix(b"\n"), text.endswith(b"\n"))
+
+
+@contextmanager
+def record_files(path: Path) -> Generator[RecordFiles]:
+    """Open all files of the record of calls at `path`. Raises `OSError` if there is none.
+
+    Writers wait while the files are opened, and not while they are read.
+    """
+    with ExitStack() as stack:
+        growing: BinaryIO | None = None
+        try:
+            growing = stack.enter_context(path.open("rb"))
+        except FileNotFoundError:
+            if not rotated_files(path):
+                raise
+        if growing is not None and fcntl is not None:
+            fcntl.flock(growing, fcntl.LOCK_SH)
+        try:
+            opened: list[tuple[int, BinaryIO, int]] = []
+            for number, file in rotated_files(path):
+                kept = stack.enter_context(file.open("rb"))
+                opened.append((number, kept, os.fstat(kept.fileno()).st_size))
+            if growing is not None and not any(_same(growing, kept) for _, kept, _ in opened):
+                opened.append((0, growing, os.fstat(growing.fileno()).st_size))
+        finally:
+            if growing is not None and fcntl is not None:
+                fcntl.flock(growing, fcntl.LOCK_UN)
+        yield RecordFiles(tuple(opened), path)
+
+
+def _same(one: BinaryIO, other: BinaryIO) -> bool:
+    """It was rotated just before we locked it."""
+    return os.path.sameopenfile(one.fileno(), other.fileno())
+
+
+EVENT_FIELDS = (
+    "ts", "seq", "prev", "event", "call_id", "session", "principal", "pid", "tool", "decision", "rule", "by", "hooks",
+    "args_sha256", "args_chars", "error_code", "duration_ms",
+)  # fmt: skip
+"""The columns of an export as CSV."""
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+class InvalidTime(ValueError):
+    """The text is neither a time nor a span of one."""
+
+
+def events(path: Path, *, since: datetime | None = None) -> Iterator[dict[str, Any]]:
+    """All readable lines, oldest first. Raises `OSError` if there is no record."""
+    with record_files(path) as record:
+        for line in record.lines():
+            try:
+                read: Any = json.loads(line.text)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(read, dict):
+                event = cast("dict[str, Any]", read)
+                if since is None or _time_of(event) >= since:
+                    yield event
+
+
+def last_calls(path: Path, count: int, *, tool: str = "", call_id: str = "") -> list[dict[str, Any]]:
+    """The last `count` calls that fit, oldest first: the fields of the decision with those of the outcome.
+
+    `ended` is when; it is missing if no outcome was recorded.
+    """
+    calls: dict[str, dict[str, Any]] = {}
+    for event in events(path):
+        id = event.get("call_id")
+        if not isinstance(id, str) or (call_id and id != call_id) or (tool and event.get("tool") != tool):
+            continue
+        if event.get("event") == "decision" or id not in calls:
+            calls.pop(id, None)
+            calls[id] = {key: value for key, value in event.items() if key not in ("event", "prev")}
+            if len(calls) > max(count, 1):
+                del calls[next(iter(calls))]
+        if event.get("event") == "outcome":
+            calls[id] |= {key: event.get(key) for key in ("error_code", "duration_ms")} | {"ended": event.get("ts")}
+    return list(calls.values())
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """`2026-11-22`, `2026-11-22T10:00:00Z`, or `30m`, `12h`, `7d` before now. Raises `InvalidTime`."""
+    if text[:-1].isdigit() and len(text) <= 7 and text[-1:] in _UNITS:
+        return now - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidTime(text) from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _time_of(event: dict[str, Any]) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(event.get("ts")))
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)

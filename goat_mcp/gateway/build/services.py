@@ -1,0 +1,168 @@
+"""The services of one gateway. Making them starts and connects nothing, and loads the code of no tool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from goat_mcp.agents.models.choice import ModelChoice
+from goat_mcp.calls.permissions.plan_approval import PlanApproval
+from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.core.lazy import Lazy
+from goat_mcp.core.redaction import Redactor, secrets_among
+from goat_mcp.core.resources import Announcements
+from goat_mcp.gateway.build.audit import audit_log
+from goat_mcp.gateway.build.working_directories import WorkingDirectories
+from goat_mcp.gateway.path_checks import check_state, scope_of
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.settings.settings import Settings
+from goat_mcp.settings.view import ConfigView
+from goat_mcp.state.call_log import CallLog
+from goat_mcp.state.database import Database
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.state.session_settings import ConfigStore, DatabaseConfigStore, SessionSettings
+from goat_mcp.state.sessions import Sessions
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.state.todos import DatabaseTodoStore, Todos, TodoStore
+from goat_mcp.web.http import HttpClient
+
+if TYPE_CHECKING:  # loaded with the tools
+    from goat_mcp.commands.sandbox.sandbox import Sandbox
+    from goat_mcp.commands.tasks.manager import TaskManager
+    from goat_mcp.files.changes.file_changes import FileChanges
+    from goat_mcp.processes.pids_cgroup import PidsCgroups
+
+RunsUnasked = Callable[[str, str], bool]
+"""Whether commands of a session, and a principal, may run without a person seeing each (design D8)."""
+
+
+class Services:
+    """The parts that depend on settings only. Those in a `Lazy` are loaded with the tools.
+
+    `serves_http`: nobody need have seen a call before it comes (design D8).
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        rules: RuleSet,
+        *,
+        state: StateDirectory,
+        ask_client_for_roots: bool,
+        serves_http: bool,
+        todo_store: TodoStore | None,
+        config_store: ConfigStore | None,
+        runs_unasked: RunsUnasked,
+    ) -> None:
+        """Without stores, todos and changed settings are in the state directory's database. Raises `BrokenSettings`."""
+        check_state(state)
+        self.settings = settings
+        self.rules = rules
+        self.state = state
+        self.serves_http = serves_http
+        self._runs_unasked = runs_unasked
+        self.redactor = Redactor(secrets_among(os.environ))
+        self.telemetry = Telemetry(settings.log_level, self.redactor)
+        self.guard = ProcessGuard()
+        self.environment = CommandEnvironment()
+        self.sessions = Sessions()
+        self.http = HttpClient(settings.web)
+        self.references = SecretReferences(redactor=self.redactor)
+        self.models = ModelChoice(self.http, settings.agent, self.references)
+        self.modes = SessionModes(settings.mode)
+        self.announcements = Announcements()
+        scope = scope_of(settings.workspace or (Path.cwd(),))
+        plans = PlanStore(state, scope, self.telemetry.warning)
+        self.plan_approval = PlanApproval(plans, self.modes, settings.plan, self.announcements)
+        self.spill = SpillFiles(state, scope)
+        self.directories = WorkingDirectories(
+            settings,
+            rules,
+            state,
+            self.spill,
+            self.telemetry,
+            ask_client_for_roots=ask_client_for_roots,
+            serves_http=serves_http,
+        )
+        self.workspace = self.directories.workspace
+        self.database = Database(state, self.telemetry.warning)
+        self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self.directories.first, self.announcements)
+        self.calls = CallLog(self.announcements)
+        self.config_view = ConfigView(settings)
+        self.session_settings = SessionSettings(
+            config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
+        )
+        self.audit = audit_log(settings.audit, state, self.workspace.roots, self.redactor, self.telemetry)
+        self.tasks = Lazy(self._tasks)
+        self.sandbox = Lazy(self._sandbox)
+        self.cgroups = Lazy(self._cgroups)
+        self.changes = Lazy(self._changes)
+
+    def _tasks(self) -> TaskManager:
+        from goat_mcp.commands.tasks.manager import TaskManager
+
+        first, warn = self.directories.first, self.telemetry.warning
+        return TaskManager(self.state, first, announcements=self.announcements, warn=warn)
+
+    def _sandbox(self) -> Sandbox:
+        from goat_mcp.commands.sandbox import factory
+        from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
+        from goat_mcp.files.workspace.protected import protected_reason
+
+        rules = self.directories.file_rules
+        unchanged = HiddenSearch(rules.forbids_commands_to_write, rules.never_written) if rules.keep_some else None
+        return factory.sandbox(
+            self.settings,
+            factory.SandboxServices(
+                roots=lambda: self.workspace.roots,
+                state=self.state,
+                spill=lambda: self.spill.folder,
+                runs_unasked=self._runs_unasked,
+                is_protected=lambda path: protected_reason(path, commits=True) is not None,
+                run_at_the_end=self.guard.run_at_the_end,
+                hidden=HiddenSearch(rules.forbids_to_read, rules.never_read) if rules.hide_some else None,
+                unchanged=unchanged,
+                records=self._audit_files,
+            ),
+        )
+
+    def _audit_files(self) -> list[Path]:
+        """The files of the record of calls, if the user wants them outside the state directory."""
+        from goat_mcp.calls.audit.chain import rotated_files
+
+        if self.settings.audit.path is None:
+            return []
+        path = self.settings.audit.path.expanduser()
+        return [path, *(kept for _, kept in rotated_files(path))]
+
+    def _cgroups(self) -> PidsCgroups:
+        from goat_mcp.processes.pids_cgroup import PidsCgroups
+
+        return PidsCgroups()
+
+    def _changes(self) -> FileChanges:
+        from goat_mcp.files.changes.file_changes import FileChanges
+        from goat_mcp.files.changes.journal import Journal, JournalLimits
+        from goat_mcp.files.changes.review import Review
+        from goat_mcp.files.changes.staged import StagedChanges
+
+        def warn(path: Path) -> None:
+            self.telemetry.warning("damaged record set aside", path=str(path))
+
+        options = self.settings.files
+        journal = Journal(self.state, JournalLimits(options.journal_bytes, options.journal_days), warn)
+        staged = StagedChanges(self.state, warn)
+        review = Review(staged, journal, self.workspace, self.announcements, self.audit)
+        written = None
+        if options.git_stage == "on":
+            from goat_mcp.agents.repository_git import GitStager, RepositoryGit
+
+            written = GitStager(RepositoryGit(self.environment)).stage
+        return FileChanges(review, review_mode=options.review_mode, written=written)
