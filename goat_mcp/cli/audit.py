@@ -114,7 +114,7 @@ def export(since: str | None, form: str, file: Path | None, config: Path | None)
 
 
 class _Readable:
-    """What cannot be read is told as the user's to mend."""
+    """A record that cannot be read becomes an error that the user can fix."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

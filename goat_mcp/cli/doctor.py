@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loaded when the command runs
 def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     """Check the settings, the files and each upstream: it is started, and what it lists is looked at.
 
-    No tool is called. Exit status: 0 nothing must be mended, 1 the configuration, 3 a login or token, 4 an upstream
+    No tool is called. Exit status: 0 nothing must be fixed, 1 the configuration, 3 a login or token, 4 an upstream
     that cannot be reached, 5 one that fails to list, 6 a schema that clients refuse.
     """
     import anyio
@@ -36,7 +36,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
 
     checked: list[UpstreamStatus] = []
 
-    def told(status: UpstreamStatus) -> None:
+    def report(status: UpstreamStatus) -> None:
         checked.append(status)
         if not as_json:
             _say(status)
@@ -56,8 +56,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         only = _chosen(gateway, servers)
         findings = [
-            *(Finding(id="notice", detail=notice, fix="Mend the file it names.") for notice in settings.notices),
-            *anyio.run(_examine, gateway, only, told),
+            *(Finding(id="notice", detail=notice, fix="Fix the file it names.") for notice in settings.notices),
+            *anyio.run(_examine, gateway, only, report),
         ]
         findings = [_redacted(gateway, finding) for finding in findings]
     code = exit_status(findings)
@@ -73,11 +73,11 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     return code
 
 
-async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[Finding]:
+async def _examine(gateway: Gateway, only: Collection[str], report: Any) -> list[Finding]:
     from goat_mcp.gateway.status import doctor as examination
 
     async with gateway.running():
-        found = await examination.upstreams_examined(gateway.upstreams, only, told)
+        found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
         silent = gateway.diagnostics.silent_hooks()
     return [
@@ -134,4 +134,4 @@ def _print(findings: Sequence[Finding]) -> None:
         if finding.fix:
             click.echo(escaped(f"  {finding.fix}"))
     errors = sum(bool(finding.exit_code) for finding in findings)
-    click.echo(f"{errors} to mend, {len(findings) - errors} to know" if findings else "Nothing found.")
+    click.echo(f"{errors} to fix, {len(findings) - errors} to know" if findings else "Nothing found.")

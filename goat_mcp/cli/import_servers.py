@@ -142,7 +142,7 @@ def _host_fields(one: SourcePlan, dry_run: bool) -> dict[str, Any]:
         "file": str(one.source.file.path),
         "project": None if one.source.project is None else str(one.source.project),
         "servers": [
-            {"name": server.name, "outcome": server.outcome.value, "as": server.to or None, "told": list(server.told)}
+            {"name": server.name, "outcome": server.outcome.value, "as": server.to or None, "told": list(server.notes)}
             for server in one.servers
         ],
         "other_projects": one.source.projects,
@@ -164,8 +164,8 @@ def _print(plan: ImportPlan, dry_run: bool) -> None:
         for server in one.servers:
             place = f" as {server.to}" if server.to and server.to != server.name else ""
             click.echo(escaped(f"  {server.name}: {_WORDS[server.outcome.value]}{place}"))
-            for told in server.told:
-                click.echo(escaped(f"    - {redactor.text(told)}"))
+            for note in server.notes:
+                click.echo(escaped(f"    - {redactor.text(note)}"))
         if not one.servers:
             click.echo("  no servers")
         if one.source.host.unseen and any(server.outcome.value == "imported" for server in one.servers):

@@ -33,8 +33,8 @@ def logs(server: str | None, follow: bool, last: int, as_json: bool) -> None:
     state = StateDirectory.default()
     reader, processes = LogReader(state), ProcessFiles(state)
     lines = [line._asdict() for line in reader.new_lines() if server in (None, line.fields.get("upstream"))]
-    told: dict[tuple[int, str], list[str]] = {}
-    shown = [*(lines[-last:] if last else []), *_stderr_lines(processes.running(), server, told)]
+    shown_before: dict[tuple[int, str], list[str]] = {}
+    shown = [*(lines[-last:] if last else []), *_stderr_lines(processes.running(), server, shown_before)]
     _print(shown, as_json)
     if not shown and not follow and not as_json:
         click.echo("Nothing has been logged.", err=True)
@@ -43,11 +43,11 @@ def logs(server: str | None, follow: bool, last: int, as_json: bool) -> None:
         _print(
             [line._asdict() for line in reader.new_lines() if server in (None, line.fields.get("upstream"))], as_json
         )
-        _print(_stderr_lines(processes.running(), server, told), as_json)
+        _print(_stderr_lines(processes.running(), server, shown_before), as_json)
 
 
 def _stderr_lines(
-    running: list[dict[str, Any]], server: str | None, told: dict[tuple[int, str], list[str]]
+    running: list[dict[str, Any]], server: str | None, shown_before: dict[tuple[int, str], list[str]]
 ) -> Iterator[dict[str, Any]]:
     """What is new in the ends of stderr since the last look."""
     for document in running:
@@ -55,8 +55,8 @@ def _stderr_lines(
             name, tail = upstream["name"], upstream["stderr_tail"].splitlines()
             if server not in (None, name):
                 continue
-            before = told.get((document["pid"], name), [])
-            told[document["pid"], name] = tail
+            before = shown_before.get((document["pid"], name), [])
+            shown_before[document["pid"], name] = tail
             for line in _added(before, tail):
                 yield {"pid": document["pid"], "fields": {"upstream": name, "stderr": line}}
 

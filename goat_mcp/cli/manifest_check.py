@@ -70,7 +70,7 @@ def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
         places = [("spec", "transport", key), ("spec", key), ("spec",)]
         place = next(place for place in places if place in document.lines)
         what, _, remedy = problem.message.partition("; ")
-        found.append(document.problem(place, what, remedy or "mend the entry", is_fatal=problem.is_fatal))
+        found.append(document.problem(place, what, remedy or "fix the entry", is_fatal=problem.is_fatal))
     return found
 
 
@@ -176,7 +176,7 @@ def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
     _print_lines(problems)
     read = ", ".join(f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in count.items() if number)
     if problems:
-        click.echo(f"{len(problems)} to mend in what was read: {read or 'nothing that can be used'}", err=True)
+        click.echo(f"{len(problems)} to fix in what was read: {read or 'nothing that can be used'}", err=True)
     else:
         click.echo(
             f"Nothing is wrong: {read}." if read else "Nothing is declared. Begin with: goat-mcp manifest new weather"

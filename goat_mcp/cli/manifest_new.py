@@ -104,7 +104,7 @@ def _check_free(base: Path, place: Path, name: str) -> None:
     from goat_mcp.state.file_safety import why_folder_unsafe
 
     if reason := why_folder_unsafe(base, shared_is_safe=True):
-        _refuse(f"nothing in {base} would be used: it {reason}", "Mend its rights, or name another with --dir.")
+        _refuse(f"nothing in {base} would be used: it {reason}", "Fix its rights, or name another with --dir.")
     for document in ManifestFolders([base]).read().tools:
         if document.name == name:
             _refuse(f"{name} is declared in {document.document.file} already", "Take another name, or edit that file.")

@@ -145,7 +145,7 @@ def _read(file: Path) -> ProjectSettings:
             raise ToolError(ErrorCode.NOT_FOUND, f"there is no {file}", "Name the project's directory.")
         return whole_project(found, path_keys())
     except BrokenFile as broken:
-        raise BrokenSettings(str(broken), "Mend the file first.") from None
+        raise BrokenSettings(str(broken), "Fix the file first.") from None
 
 
 def _check(project: ProjectSettings) -> None:

@@ -76,7 +76,7 @@ def undo(
         click.echo(json.dumps({"undo_id": undo_id, "changes": [_described(attempt) for attempt in attempts]}))
     else:
         for attempt in attempts:
-            click.echo(escaped(_told(attempt)))
+            click.echo(escaped(_attempt_line(attempt)))
         if any(attempt.outcome == "undone" for attempt in attempts):
             click.echo(f"To take this back: goat-mcp undo --call {undo_id}")
         if not attempts:
@@ -135,20 +135,28 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
     for change in shown:
         made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(change.at_s))
         note = "undone" if change.id in undone else "cannot be undone" if change.not_kept else ""
-        cells = (made, change.author.call_id, change.author.tool, _kind(change), str(change.path), note, _whose(change))
+        cells = (
+            made,
+            change.author.call_id,
+            change.author.tool,
+            _kind(change),
+            str(change.path),
+            note,
+            _principal_note(change),
+        )
         click.echo(escaped("  ".join(cell for cell in cells if cell)))
     if not shown:
         click.echo("No changes in this workspace.")
 
 
-def _whose(change: Change) -> str:
+def _principal_note(change: Change) -> str:
     """Of whom it is, unless it is the local user's. The command line shows the changes of all principals."""
     from goat_mcp.core.rights import LOCAL
 
     return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
 
 
-def _told(attempt: Attempt) -> str:
+def _attempt_line(attempt: Attempt) -> str:
     change = attempt.change
     match attempt.outcome:
         case "refused":

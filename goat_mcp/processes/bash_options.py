@@ -14,7 +14,7 @@ class BashOptions(SettingsPart):
 
     The `max_*` hold for each process of a command, and 0 means no limit of ours. `max_processes` holds for all of a
     sandbox together, and only in one with users of its own: elsewhere the system would count everything that the same
-    user runs. It does nothing where the gateway runs as root. Memory and processor time are not limited from the
+    user runs. It does nothing if the gateway runs as root. Memory and processor time are not limited from the
     start: runtimes reserve far more memory than they use, and time is what `timeout` is for.
 
     `blocked` are commands that never run, e.g. `rm` or `git push`; where `allowed` names any, no other runs. Neither
@@ -42,7 +42,7 @@ _KIB = 1024
 def limit_line(options: BashOptions, *, counts_processes: bool) -> str:
     """The line, with its `;`. No core files, ever.
 
-    The hard limit goes down; the one in force only where it is above that, so that nothing is ever given more.
+    The hard limit goes down; the one in force only if it is above that, so that nothing is ever given more.
     """
     wanted = {
         "c": 0,

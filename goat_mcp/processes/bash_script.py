@@ -16,7 +16,7 @@ _LOWEST_DESCRIPTOR = 100
 
 # `eval` takes the script as `-c` would: a syntax error late in it lets the lines before run, an unfinished heredoc
 # ends with it, line numbers are the script's own. The trap reports the directory after `exit` and `set -e`; the line
-# after `eval` does so where the script has set an EXIT trap of its own. After `exec PROGRAM`, or `exit` under the
+# after `eval` does so if the script has set an EXIT trap of its own. After `exec PROGRAM`, or `exit` under the
 # script's own EXIT trap, nothing is reported and the directory stays what it was.
 _WRAPPER = (
     "trap '{{ builtin pwd -P >&{report}; }} 2>/dev/null' EXIT; "

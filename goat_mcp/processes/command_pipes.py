@@ -105,10 +105,10 @@ class CommandPipes:
         return bool(self._status)
 
     @property
-    def told_exit_code(self) -> int | None:
+    def reported_exit_code(self) -> int | None:
         """What the sandbox says bash ended with."""
-        told = bytes(self._status[1:]).strip()
-        return int(told) if told.isdigit() else None
+        reported = bytes(self._status[1:]).strip()
+        return int(reported) if reported.isdigit() else None
 
     def _read_output(self) -> None:
         for _ in range(_READS_AT_ONCE):

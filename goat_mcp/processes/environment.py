@@ -119,21 +119,21 @@ class CommandEnvironment:
     login_path: LoginPath = field(default_factory=LoginPath)
     passed_on: tuple[str, ...] = ()
 
-    async def build(self, wanted: Mapping[str, str] | None = None) -> dict[str, str]:
-        """A command's environment; `wanted` wins over all else. Raises `ToolError(INPUT)` for names it may not set."""
-        wanted = wanted or {}
-        check_names(wanted)
+    async def build(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+        """A command's environment; `variables` win over all else. Raises `ToolError(INPUT)` for names not allowed."""
+        variables = variables or {}
+        check_names(variables)
         built = {
             name: value
             for name, value in os.environ.items()
             if name in _KEPT or name.startswith("LC_") or name.lower() in _PROXY or name in self.passed_on
         }
-        return {**built, **_FIXED, "PATH": await self.login_path.read(), **wanted}
+        return {**built, **_FIXED, "PATH": await self.login_path.read(), **variables}
 
 
-def check_names(wanted: Mapping[str, str]) -> None:
+def check_names(variables: Mapping[str, str]) -> None:
     """Refuse what is no variable, and variables that make bash or the loader run what the command does not show."""
-    for name, value in wanted.items():
+    for name, value in variables.items():
         if not name or not name.isascii() or not name.replace("_", "a").isalnum() or name[0].isdigit():
             raise ToolError(ErrorCode.INPUT, f"env: {name!r} is no variable name", "Use letters, digits and _.")
         if name in _REFUSED or name.startswith(_REFUSED_PREFIXES):

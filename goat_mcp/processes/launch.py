@@ -54,5 +54,5 @@ class Confined(Protocol):
         marker: Mapping[str, str],
         pass_fds: Sequence[int] = (),
     ) -> Launch:
-        """How to start the program. Raises `OSError` where a path that it may reach cannot be opened."""
+        """How to start the program. Raises `OSError` if a path that it may reach cannot be opened."""
         ...

@@ -75,7 +75,7 @@ class ProcessGuard:
         self._groups: set[int] = set()
         self._commands: set[int] = set()
         self._starting = 0
-        self._command_seen_s = float("-inf")
+        self._command_ran_s = float("-inf")
         self._last = ""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -103,7 +103,7 @@ class ProcessGuard:
         """
         if self._commands or self._starting:
             return True
-        return time.monotonic() - self._command_seen_s < JUST_RAN_S
+        return time.monotonic() - self._command_ran_s < JUST_RAN_S
 
     @contextmanager
     def starting_command(self) -> Generator[None]:
@@ -115,7 +115,7 @@ class ProcessGuard:
         finally:
             with self._lock:
                 self._starting -= 1
-                self._command_seen_s = time.monotonic()
+                self._command_ran_s = time.monotonic()
 
     def watch(self, group: int, *, is_command: bool = False) -> None:
         """End this process group when this process ends."""
@@ -133,7 +133,7 @@ class ProcessGuard:
                 self._groups.discard(group)
                 if group in self._commands:
                     self._commands.discard(group)
-                    self._command_seen_s = time.monotonic()
+                    self._command_ran_s = time.monotonic()
                 self._tell(f"- {group}\n")
 
     def run_at_the_end(self, command: Sequence[str]) -> None:

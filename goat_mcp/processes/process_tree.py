@@ -25,7 +25,7 @@ _KILL_PAUSE_S = 0.03
 
 
 def boot_ticks() -> int:
-    """Now, on the clock that `Process.started` uses; 0 where that is unknown. A little early, to be safe."""
+    """Now, on the clock that `Process.started` uses; 0 if that is unknown. A little early, to be safe."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     if clock is None:
         return 0
@@ -43,7 +43,7 @@ class ProcessTree:
     Attributes:
         leader: number of the first process; also that of its group and session.
         marker: `NAME=value` in the environment of all of them.
-        pipe: link of a pipe they inherited, e.g. `pipe:[4711]`; empty where it has no name.
+        pipe: link of a pipe they inherited, e.g. `pipe:[4711]`; empty if it has no name.
         not_before: nothing that started earlier (see `boot_ticks`) can belong here.
         leader_is_outside: the first process only holds the sandbox of the others; its end by TERM would KILL them.
         before_kill: called once before KILL.

@@ -91,7 +91,7 @@ class GuardedChild(Generic[PipesT]):
 
     @property
     def exit_code(self) -> int | None:
-        """Negative where a signal ended it; None while it runs."""
+        """Negative if a signal ended it; None while it runs."""
         return self._transport.get_returncode()
 
     async def end(self, grace_s: float) -> None:
@@ -113,7 +113,7 @@ async def start_guarded(
     guard: ProcessGuard,
     is_command: bool = False,
 ) -> GuardedChild[PipesT]:
-    """Start a program; its caller has to `end` it. Raises `OSError` where it cannot be started.
+    """Start a program; its caller has to `end` it. Raises `OSError` if it cannot be started.
 
     `is_command`: it is a user's command, as against a server of ours.
     """
@@ -145,7 +145,7 @@ DRAIN_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """`exit_code` is negative where a signal ended it. `stderr_tail` is the end of what it printed as errors."""
+    """`exit_code` is negative if a signal ended it. `stderr_tail` is the end of what it printed as errors."""
 
     exit_code: int
     stderr_tail: str
@@ -167,7 +167,7 @@ async def run_program(
 
     What it came to is judged by its own end: one that is done in time has not timed out, whatever of it still runs.
 
-    Nothing of it runs any more when this returns, is cancelled, or raises: `OSError` where it cannot be started.
+    Nothing of it runs any more when this returns, is cancelled, or raises: `OSError` if it cannot be started.
     """
     child = await start_guarded(
         lambda: _ProgramPipes(on_output),

@@ -98,8 +98,8 @@ class RunningCommand:
     @property
     def exit_code(self) -> int | None:
         """As shells show it: 128 plus the number of the signal that ended bash; None while it runs."""
-        if (told := self._pipes.told_exit_code) is not None:
-            return told
+        if (reported := self._pipes.reported_exit_code) is not None:
+            return reported
         code = self._process.returncode
         return code if code is None or code >= 0 else 128 - code
 

@@ -45,7 +45,7 @@ class SimpleCommand:
 
     @property
     def name(self) -> str:
-        """The program's name without its directory; empty where there is none."""
+        """The program's name without its directory; empty if there is none."""
         return PurePosixPath(self.words[0]).name if self.words else ""
 
 

@@ -209,18 +209,18 @@ def _code(problem: Exception) -> int:
 
 
 class UsedTokens:
-    """Remembers each for `kept_s`: after that it has to have expired by itself."""
+    """Remembers each for `lifetime_s`: after that it has to have expired by itself."""
 
-    def __init__(self, database: Database, kept_s: float) -> None:
+    def __init__(self, database: Database, lifetime_s: float) -> None:
         self._database = database
-        self._kept_s = kept_s
+        self._lifetime_s = lifetime_s
 
     async def first_use(self, token: str) -> bool:
         """Whether nobody has shown this token before. Raises `ToolError(IO)` where that cannot be told."""
 
         def use(connection: Connection) -> bool:
             now_s = time.time()
-            connection.execute("DELETE FROM used_tokens WHERE used_at_s < ?", (now_s - 2 * self._kept_s,))
+            connection.execute("DELETE FROM used_tokens WHERE used_at_s < ?", (now_s - 2 * self._lifetime_s,))
             added = connection.execute("INSERT OR IGNORE INTO used_tokens VALUES (?, ?)", (token, now_s))
             return added.rowcount == 1
 

@@ -52,12 +52,12 @@ def config_folder() -> Path:
 
 
 def own_manifests_folder() -> Path:
-    """The manifests that count where nothing names others."""
+    """The manifests that count if nothing names others."""
     return config_folder() / "manifests"
 
 
 def own_upstreams_file() -> Path:
-    """The upstreams that count where nothing names others."""
+    """The upstreams that count if nothing names others."""
     return config_folder() / UPSTREAMS_FILE_NAME
 
 

@@ -60,7 +60,7 @@ else:
 
 @contextmanager
 def exclusive(path: Path) -> Generator[None]:
-    """Wait for the lock, hold it for the block. Raises `OSError` where the file cannot be made. Blocks its thread."""
+    """Wait for the lock, hold it for the block. Raises `OSError` if the file cannot be made. Blocks its thread."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         if os.name == "nt":

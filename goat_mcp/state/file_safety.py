@@ -15,14 +15,14 @@ _UNMAPPED = 65534
 
 
 def why_not_ours(found: os.stat_result) -> str:
-    """Why a file that should be the user's own is not; empty where it is."""
+    """Why a file that should be the user's own is not; empty if it is."""
     if os.name != "posix" or found.st_uid == os.geteuid():
         return ""
     return f"belongs to another user (uid {found.st_uid})"
 
 
 def why_writable(found: os.stat_result) -> str:
-    """How somebody else could change what is there; empty where nobody can. The system's own files are trusted."""
+    """How somebody else could change what is there; empty if nobody can. The system's own files are trusted."""
     if os.name != "posix":
         return ""
     if found.st_uid not in (os.geteuid(), _ROOT, _UNMAPPED):
@@ -33,14 +33,14 @@ def why_writable(found: os.stat_result) -> str:
 
 
 def why_readable(found: os.stat_result) -> str:
-    """How somebody else could read what is there; empty where nobody can."""
+    """How somebody else could read what is there; empty if nobody can."""
     if os.name != "posix" or not found.st_mode & 0o077:
         return ""
     return f"can be read by others (mode {stat.S_IMODE(found.st_mode):04o})"
 
 
 def why_folder_unsafe(folder: Path, *, shared_is_safe: bool = False) -> str:
-    """Why a file in `folder` could be replaced by somebody else; empty where it could not.
+    """Why a file in `folder` could be replaced by somebody else; empty if it could not.
 
     A shared folder such as /tmp may be above it, since nobody renames there what is not theirs; for `folder` itself
     `shared_is_safe` says. Raises `OSError`.
@@ -81,7 +81,7 @@ class UnsafeFile(Exception):
 def read_secret_file(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
     """The text of a regular file of ours, 0600, no link, in a folder that only we can write.
 
-    What was checked is what is read. Raises `UnsafeFile`, and `FileNotFoundError` where there is none.
+    What was checked is what is read. Raises `UnsafeFile`, and `FileNotFoundError` if there is none.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW if os.name == "posix" else os.O_RDONLY
     try:
@@ -110,7 +110,7 @@ def read_secret_file(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
 
 
 def create_secret_file(path: Path, text: str) -> None:
-    """Make a new file of ours, 0600; its folder is made 0700 where there is none.
+    """Make a new file of ours, 0600; its folder is made 0700 if there is none.
 
     Raises `UnsafeFile`, and `FileExistsError`.
     """

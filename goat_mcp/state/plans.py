@@ -128,7 +128,7 @@ class PlanStore:
             return None
 
     def text(self, plan: Plan) -> str:
-        """The plan as it is on disk now; empty where the file is gone."""
+        """The plan as it is on disk now; empty if the file is gone."""
         try:
             return Path(plan.file_path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):

@@ -56,7 +56,7 @@ def no_warning(event: str, **fields: Any) -> None:
 def set_aside(path: Path, warn: Warn = no_warning) -> Path | None:
     """Give a damaged file another name, so that somebody can look at it, and tell the log.
 
-    None where that cannot be done, or where nothing is there.
+    None if that cannot be done, or where nothing is there.
     """
     if path.suffix == _ASIDE:
         return path

@@ -6,16 +6,12 @@ The grammar of references is `core.substitution`'s.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from goat_mcp.core.redaction import Redactor, is_likely_secret
 from goat_mcp.core.substitution import Unresolved, substitute
-
-KEYRING_WAIT_S = 20.0
-"""A keyring that is locked asks its owner, who may be away."""
 
 
 class SecretReferences:
@@ -73,28 +69,12 @@ def _from_keyring(name: str) -> str:
     service, separator, user = name.rpartition("/")
     if not separator or not service or not user:
         raise Unresolved("write ${keyring:SERVICE/USER}")
+    from goat_mcp.state.system_keyring import KeyringTrouble, SystemKeyring
+
     try:
-        import keyring
-    except ImportError:
-        raise Unresolved("the package keyring is not installed; install goat-mcp[keyring]") from None
-    found: list[str | None] = []
-    problems: list[Exception] = []
-
-    def look() -> None:
-        try:
-            found.append(keyring.get_password(service, user))
-        except Exception as problem:  # a backend raises what it likes
-            problems.append(problem)
-
-    # In a thread of its own: nobody can end a backend that waits for somebody to unlock it.
-    looking = threading.Thread(target=look, name="keyring", daemon=True)
-    looking.start()
-    looking.join(KEYRING_WAIT_S)
-    if problems:
-        raise Unresolved(f"the keyring failed ({type(problems[0]).__name__}); `keyring diagnose` tells more")
-    if not found:
-        raise Unresolved(f"the keyring did not answer in {KEYRING_WAIT_S:.0f} s; unlock it and try again")
-    secret = found[0]
+        secret = SystemKeyring().get(service, user)
+    except KeyringTrouble as trouble:
+        raise Unresolved(f"the keyring {trouble}") from None
     if not secret:
         raise Unresolved(f"the keyring has none; store it: keyring set {service} {user}")
     return secret

@@ -22,9 +22,8 @@ class KeyringTrouble(Exception):
 class SystemKeyring:
     """What the library `keyring` finds on this machine. `backend` is another one of its kind."""
 
-    def __init__(self, backend: Any = None, *, wait_s: float = WAIT_S) -> None:
+    def __init__(self, backend: Any = None) -> None:
         self._backend = backend
-        self._wait_s = wait_s
 
     def is_there(self) -> bool:
         """Whether anything could be kept: many servers and containers have none."""
@@ -51,7 +50,7 @@ class SystemKeyring:
             raise KeyringTrouble("did not keep what it was given")
 
     def delete(self, service: str, user: str) -> None:
-        """Nothing happens where there is none."""
+        """Nothing happens if there is none."""
 
         def drop() -> None:
             backend = self._found()
@@ -66,7 +65,7 @@ class SystemKeyring:
         try:
             import keyring
         except ImportError:
-            raise KeyringTrouble("needs the package keyring, which is not installed") from None
+            raise KeyringTrouble("needs the package keyring; install goat-mcp[keyring]") from None
         return keyring.get_keyring()
 
     def _answer(self, ask: Callable[[], T]) -> T:
@@ -82,11 +81,11 @@ class SystemKeyring:
         # In a thread of its own: nobody can end a backend that waits for somebody to unlock it.
         asking = threading.Thread(target=run, name="keyring", daemon=True)
         asking.start()
-        asking.join(self._wait_s)
+        asking.join(WAIT_S)
         if problems:
             if isinstance(problems[0], KeyringTrouble):
                 raise problems[0]
             raise KeyringTrouble(f"failed ({type(problems[0]).__name__}); `keyring diagnose` tells more")
         if not answers:
-            raise KeyringTrouble(f"did not answer in {self._wait_s:.0f} s; unlock it and try again")
+            raise KeyringTrouble(f"did not answer in {WAIT_S:.0f} s; unlock it and try again")
         return answers[0]

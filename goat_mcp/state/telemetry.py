@@ -20,21 +20,21 @@ class Telemetry:
     def __init__(self, level: str = "warning", redactor: Redactor | None = None) -> None:
         self._level = level
         self._redactor = redactor or Redactor()
-        self._wished: list[str] = []
+        self._requested: list[str] = []
         self._copy_to: Callable[[str], None] | None = None
         self._early: list[str] = []
 
     def at_least(self, level: str | None) -> AbstractContextManager[None]:
         """Log what `level` asks for, meanwhile. It never makes the log quieter; None changes nothing."""
-        return _UNCHANGED if level is None else self._wishing(level)
+        return _UNCHANGED if level is None else self._with_level(level)
 
     @contextmanager
-    def _wishing(self, level: str) -> Generator[None]:
-        self._wished.append(level)
+    def _with_level(self, level: str) -> Generator[None]:
+        self._requested.append(level)
         try:
             yield
         finally:
-            self._wished.remove(level)
+            self._requested.remove(level)
 
     def copy_to(self, write: Callable[[str], None]) -> None:
         """Hand every line to `write` as well, those so far first. It must neither raise nor wait."""
@@ -64,7 +64,7 @@ class Telemetry:
 
     def _shows(self, level: str) -> bool:
         rank = LEVELS.index(level)
-        return rank >= LEVELS.index(self._level) or any(rank >= LEVELS.index(wanted) for wanted in self._wished)
+        return rank >= LEVELS.index(self._level) or any(rank >= LEVELS.index(wanted) for wanted in self._requested)
 
     @cached_property
     def _log(self) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.web.http.client import WholeResponse
-from goat_mcp.web.http.target import Target, as_asked, parse_target
+from goat_mcp.web.http.target import Target, parse_target, permitted_target
 from goat_mcp.web.pages.charset import decode_page
 from goat_mcp.web.pages.page import Page
 
@@ -61,7 +61,7 @@ class _Request(NamedTuple):
 
 
 def _target(host: Host, input: Mapping[str, Any]) -> Target:
-    return as_asked(parse_target(input["url"]), host.allow_hosts)
+    return permitted_target(parse_target(input["url"]), host.allow_hosts)
 
 
 def _content(body: Any) -> tuple[bytes, str]:
@@ -89,7 +89,7 @@ async def _fetch(host: Host, ctx: HandlerContext, input: Mapping[str, Any], firs
         if answer.status not in _REDIRECTS or not location:
             return _shown(answer)
         # Checked before it is told: what leads to a private address or a file is refused, not passed on.
-        following = as_asked(request.target.joined(location), host.allow_hosts)
+        following = permitted_target(request.target.joined(location), host.allow_hosts)
         if following.origin != request.target.origin:
             return {**_shown(answer), "redirect": following.url}
         request = request.redirected(following, answer.status)

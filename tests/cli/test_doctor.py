@@ -156,5 +156,5 @@ def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Pa
 
     assert "good: ok (6 tools, 2025-11-25)" in done.stdout
     assert "error: command_not_found: gone: command 'no-such-command' is not on PATH" in done.stdout
-    assert done.stdout.endswith("1 to mend, 0 to know\n")
+    assert done.stdout.endswith("1 to fix, 0 to know\n")
     assert (done.returncode, done.stderr) == (4, "")

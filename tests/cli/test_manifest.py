@@ -388,7 +388,7 @@ def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path
         f'{file}:6: command: "./notes-server" is a relative path; '
         "write an absolute one, a name that is on PATH, or a cwd",
         f'{file}:13: start: "soon" is not a way to start; write lazy or eager',
-        f"{file}:14: timeouts: unknown key, ignored; mend the entry",
+        f"{file}:14: timeouts: unknown key, ignored; fix the entry",
         f"{file}:20: spec.readonly is unknown; did you mean read_only?",
     ]
     assert done.returncode == 1

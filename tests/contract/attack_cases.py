@@ -194,7 +194,7 @@ _CONF = {
     "PR-26": ("the model ends plan mode by itself", "contract/test_rules_in_use.py"),
     "PR-30": ("a cloned repository brings hooks and upstreams", "cli/test_trust.py"),
     "PR-31": ("a settings file that is broken, empty or unreadable", "state/trust/test_settings_file.py"),
-    "PR-32": ("a secret file that others can read or replace", "state/test_secret_file.py"),
+    "PR-32": ("a secret file that others can read or replace", "state/test_file_safety.py"),
 }
 _HOOK = {
     "PR-28": ("a hook rewrites an allowed command into a dangerous one", "calls/hooks/test_programs.py"),

@@ -271,7 +271,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-PROC-8",
         "File size, open files and processes have limits.",
         "processes/bash_options processes/pids_cgroup",
-        "processes/test_process_limits.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
+        "processes/test_bash_options.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
         "commands/sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
         "As root a cgroup limits processes; if none can be made, as in most containers, nothing does, and status says "
         "so. Ordinary users have a limit in bubblewrap only. Memory and CPU limits are off unless you set them. "
@@ -343,7 +343,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-NET-9",
         "A page comes as marked data, without what a reader would not see.",
         "web/pages/page_questions web/pages/html_worker",
-        "web/pages/test_visible_markdown.py::test_what_nobody_would_see_is_left_out",
+        "web/pages/test_html_worker.py::test_what_nobody_would_see_is_left_out",
         "A model may still follow what a page says.",
     ),
     _rule(
@@ -629,7 +629,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-CONF-2",
         "Invalid settings stop the start; files with secrets have to be ours alone.",
         "state/trust/settings_file state/file_safety",
-        "state/test_secret_file.py::test_one_fault_is_enough_to_refuse_it state/trust/test_settings_file.py::test_*",
+        "state/test_file_safety.py::test_one_fault_is_enough_to_refuse_it state/trust/test_settings_file.py::test_*",
         "Windows: owners and modes are not checked.",
     ),
     _rule(

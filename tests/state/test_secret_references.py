@@ -10,7 +10,7 @@ import pytest
 
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
-from goat_mcp.state import secret_references
+from goat_mcp.state import system_keyring
 from goat_mcp.state.secret_references import SecretReferences
 
 CANARY = "canary7Kx93zQ1"
@@ -121,12 +121,12 @@ def test_a_keyring_that_waits_for_its_owner_is_not_waited_for_long(
     import keyring
 
     never = threading.Event()
-    monkeypatch.setattr(secret_references, "KEYRING_WAIT_S", 0.05)
+    monkeypatch.setattr(system_keyring, "WAIT_S", 0.05)
 
-    def wait(service: str, user: str) -> None:
+    def wait() -> None:
         never.wait(60)
 
-    monkeypatch.setattr(keyring, "get_password", wait)
+    monkeypatch.setattr(keyring, "get_keyring", wait)
 
     assert "did not answer" in why("${keyring:a/b}")
     never.set()
@@ -135,7 +135,7 @@ def test_a_keyring_that_waits_for_its_owner_is_not_waited_for_long(
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
 
-    assert why("${keyring:a/b}") == ("${keyring:a/b}: the package keyring is not installed; install goat-mcp[keyring]")
+    assert why("${keyring:a/b}") == ("${keyring:a/b}: the keyring needs the package keyring; install goat-mcp[keyring]")
 
 
 @pytest.mark.parametrize("reference", ["${keyring:a}", "${keyring:/a}", "${keyring:a/}", "${keyring:}"])

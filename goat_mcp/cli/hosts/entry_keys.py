@@ -50,7 +50,7 @@ class EntryDraft:
     entry: dict[str, Any] = field(default_factory=dict[str, Any])
     env: dict[str, str] = field(default_factory=dict[str, str])
     headers: dict[str, str] = field(default_factory=dict[str, str])
-    told: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
 
 
 class NotImportable(ValueError):
@@ -63,7 +63,7 @@ def write(draft: EntryDraft, meaning: Key, key: str, value: Any) -> None:
 
 
 def texts_of(value: Any) -> list[str]:
-    """The texts of a list; none where it is no list."""
+    """The texts of a list; none if it is no list."""
     return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
@@ -80,7 +80,7 @@ def _url(draft: EntryDraft, key: str, value: Any) -> None:
 
 def _sse_url(draft: EntryDraft, key: str, value: Any) -> None:
     if "url" in draft.entry:
-        draft.told.append(f"{key}: there is a streamable HTTP address as well; left out")
+        draft.notes.append(f"{key}: there is a streamable HTTP address as well; left out")
         return
     draft.entry["url"], draft.entry["_sse"] = value, True
 
@@ -110,7 +110,7 @@ def _env_names(draft: EntryDraft, key: str, value: Any) -> None:
         name: Any = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
         if isinstance(name, str):
             draft.env.setdefault(name, f"${{env:{name}:-}}")
-    draft.told.append(f"{key}: a variable that is not set reaches the server as an empty one")
+    draft.notes.append(f"{key}: a variable that is not set reaches the server as an empty one")
 
 
 def _env_file(draft: EntryDraft, key: str, value: Any) -> None:
@@ -124,7 +124,7 @@ def _env_file(draft: EntryDraft, key: str, value: Any) -> None:
     except (OSError, ValueError):
         raise NotImportable(f"{key}: {path} cannot be read") from None
     draft.env |= {name: text for name, text in found.items() if name not in draft.env}
-    draft.told.append(f"{key}: the values in {path} were copied; what is written there later does not count")
+    draft.notes.append(f"{key}: the values in {path} were copied; what is written there later does not count")
 
 
 def _bearer_variable(draft: EntryDraft, key: str, value: Any) -> None:
@@ -137,14 +137,14 @@ def _header_variables(draft: EntryDraft, key: str, value: Any) -> None:
 
 def _seconds(draft: EntryDraft, key: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
-        draft.told.append(f"{key}: {json.dumps(value, default=str)} is no number of seconds; the default counts")
+        draft.notes.append(f"{key}: {json.dumps(value, default=str)} is no number of seconds; the default counts")
         return
     draft.entry["timeout_s"] = value
 
 
 def _milliseconds(draft: EntryDraft, key: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < _SHORTEST_WAIT_MS:
-        draft.told.append(f"{key}: {json.dumps(value, default=str)} ms is no wait; the default counts")
+        draft.notes.append(f"{key}: {json.dumps(value, default=str)} ms is no wait; the default counts")
         return
     _seconds(draft, key, value / 1000 if value % 1000 else int(value) // 1000)
 
@@ -200,7 +200,7 @@ def _tool_names(value: Any) -> list[str]:
 
 def _approval(draft: EntryDraft, key: str, value: Any) -> None:
     if value:
-        draft.told.append(f"{key}: what runs unasked is said by permissions.allow in goat-mcp.yaml; left out")
+        draft.notes.append(f"{key}: what runs unasked is said by permissions.allow in goat-mcp.yaml; left out")
 
 
 def _meaningless(draft: EntryDraft, key: str, value: Any) -> None:
@@ -208,11 +208,11 @@ def _meaningless(draft: EntryDraft, key: str, value: Any) -> None:
 
 
 def _login(draft: EntryDraft, key: str, value: Any) -> None:
-    draft.told.append(f"{key}: the host's login is the host's; goat-mcp logs in on its own")
+    draft.notes.append(f"{key}: the host's login is the host's; goat-mcp logs in on its own")
 
 
 def _start_wait(draft: EntryDraft, key: str, value: Any) -> None:
-    draft.told.append(
+    draft.notes.append(
         f"{key}: not needed; goat-mcp lists what it knows at once and waits for a slow server behind that"
     )
 

@@ -113,7 +113,7 @@ class HostEnvironment:
         return cls(sys.platform, Path.home(), os.environ)
 
     def path(self, place: ConfigLocation) -> Path | None:
-        """The file on this platform; None where there is none."""
+        """The file on this platform; None if there is none."""
         by_platform = {"linux": place.linux, "darwin": place.darwin, "win32": place.win32}
         text = by_platform.get(self.platform, place.linux) or place.any
         return Path(_PART.sub(self._folder, text)) if text else None

@@ -25,7 +25,7 @@ _MARK = "\ufeff"
 
 @dataclass(frozen=True)
 class HostFile:
-    """What a host's file holds. `data` is None where there is no file."""
+    """What a host's file holds. `data` is None if there is no file."""
 
     host: Host
     path: Path
@@ -101,7 +101,7 @@ class HostFile:
         return ToolError(
             ErrorCode.CONFIG,
             f"{self.host.title}'s file {self.path}: {why}",
-            "Nothing was changed. Mend the file and try again.",
+            "Nothing was changed. Fix the file and try again.",
         )
 
 
@@ -111,7 +111,7 @@ def read_host_file(host: Host, path: Path, root: Sequence[str] = ()) -> HostFile
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """What a file holds; None where there is none. Raises `ToolError(IO)`."""
+    """What a file holds; None if there is none. Raises `ToolError(IO)`."""
     try:
         # A pipe that nobody writes to must not hold us up.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))

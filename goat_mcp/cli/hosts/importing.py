@@ -29,7 +29,7 @@ _THROWN_AWAY = "archive-v0"
 
 
 def own_launch(upstreams: Path | None) -> tuple[str, list[str]]:
-    """Program and arguments. `upstreams`: the file to name, None where it is found without."""
+    """Program and arguments. `upstreams`: the file to name, None if it is found without."""
     named = [] if upstreams is None else [_UPSTREAMS_FLAG, str(upstreams)]
     uvx = shutil.which("uvx")
     if _THROWN_AWAY in Path(sys.prefix).parts and uvx:
@@ -54,7 +54,7 @@ def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
 
 
 def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
-    """Program and arguments of an entry; empty where it has none."""
+    """Program and arguments of an entry; empty if it has none."""
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     command, args = fields.get("command", fields.get("cmd")), fields.get("args")
     if isinstance(command, dict):
@@ -68,7 +68,7 @@ def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
 
 
 def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
-    """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty where it reads that file."""
+    """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty if it reads that file."""
     _, args = launch_of(host, entry)
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     env: Any = fields.get(host.env_key)
@@ -89,7 +89,7 @@ _HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")
 
 @dataclass(frozen=True)
 class Change:
-    """One file, before and after. `after` is the same where nothing changes."""
+    """One file, before and after. `after` is the same if nothing changes."""
 
     path: Path
     before: bytes | None
@@ -107,7 +107,7 @@ class SourcePlan:
     source: Source
     servers: Sequence[MergedServer]
     change: Change | None = None
-    """None where the file is only read."""
+    """None if the file is only read."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
         return found
     if not why_off and found.entry.get("disabled") is not True:
         some = ", ".join(projects_without(source, found.name))
-        told = f"switched off in {source.host.title} for {some}; goat-mcp starts it for every project"
-        return replace(found, told=(told, *found.told)) if some else found
+        note = f"switched off in {source.host.title} for {some}; goat-mcp starts it for every project"
+        return replace(found, notes=(note, *found.notes)) if some else found
     why = why_off or f"it is switched off in {source.host.title}"
-    told = f"disabled: true, since {why}; take that out in your file to use it"
-    return replace(found, entry={**found.entry, "disabled": True}, told=(told, *found.told))
+    note = f"disabled: true, since {why}; take that out in your file to use it"
+    return replace(found, entry={**found.entry, "disabled": True}, notes=(note, *found.notes))
 
 
 def _moved(source: Source, servers: Sequence[MergedServer], into: Path, machine: HostEnvironment) -> Change:

@@ -50,7 +50,7 @@ def edited_json(
 ) -> str:
     """The text without some members of the object at `path`, and with others behind those that stay.
 
-    Objects on the way are made where they are missing. Raises `NotJson`.
+    Objects on the way are made if they are missing. Raises `NotJson`.
     """
     before = read_json(text, with_comments=with_comments)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -129,7 +129,7 @@ def _whole(text: str, plain: str, found: JsonObject, add: Mapping[str, Any], new
 
 
 def _member(key: str, value: Any, indent: str, unit: str, newline: str) -> str:
-    """`"key": value` over several lines; on one where there is no `unit` to indent by."""
+    """`"key": value` over several lines; on one if there is no `unit` to indent by."""
     text = _written(value, indent, unit, newline) if unit else json.dumps(value, ensure_ascii=False)
     return f"{json.dumps(key, ensure_ascii=False)}: {text}"
 

@@ -60,12 +60,12 @@ class ImportOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class MergedServer:
-    """What became of one server. `to` is its name in our file; empty where it is not there."""
+    """What became of one server. `to` is its name in our file; empty if it is not there."""
 
     name: str
     outcome: ImportOutcome
     to: str = ""
-    told: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Merging:
         """Find a place for one server of `host`."""
         if found.entry is None:
             return MergedServer(
-                found.name, ImportOutcome.ITSELF if found.is_goat else ImportOutcome.KEPT, told=(found.why_not,)
+                found.name, ImportOutcome.ITSELF if found.is_goat else ImportOutcome.KEPT, notes=(found.why_not,)
             )
         twins = [
             (name, entry)
@@ -103,8 +103,8 @@ class Merging:
         name = self._free_name(found.name, host)
         self.new[name] = dict(found.entry)
         self._note(name, found.entry)
-        told = [] if name == found.name else [f"there is another {found.name} already; this one is {name}"]
-        return MergedServer(found.name, ImportOutcome.IMPORTED, name, (*told, *found.told))
+        notes = [] if name == found.name else [f"there is another {found.name} already; this one is {name}"]
+        return MergedServer(found.name, ImportOutcome.IMPORTED, name, (*notes, *found.notes))
 
     def _entry(self, name: str) -> Mapping[str, Any]:
         return self.new[name] if name in self.new else self.there[name]
@@ -113,15 +113,15 @@ class Merging:
         theirs = found.entry or {}
         if _is_only_off(entry, theirs):
             why = f"{name} in your file is the same launch, with disabled: true; take that out there to use it"
-            return MergedServer(found.name, ImportOutcome.KEPT, told=(why,))
+            return MergedServer(found.name, ImportOutcome.KEPT, notes=(why,))
         if lost := lost_options(entry, theirs):
-            return MergedServer(found.name, ImportOutcome.KEPT, told=_lost_told(name, entry, theirs, lost))
-        told = () if name == found.name else (f"the same launch as {name}",)
+            return MergedServer(found.name, ImportOutcome.KEPT, notes=_lost_notes(name, entry, theirs, lost))
+        notes = () if name == found.name else (f"the same launch as {name}",)
         if stricter := [key for key in TOOL_LIMITS if key in lost_options(theirs, entry)]:
-            told = (*told, f"{name} in your file has {_written(entry, stricter)}, which this one has not")
+            notes = (*notes, f"{name} in your file has {_written(entry, stricter)}, which this one has not")
         # What has to be said of an entry was said when it came.
-        news = () if name in self.there else found.told
-        return MergedServer(found.name, ImportOutcome.PRESENT, name, (*told, *news))
+        news = () if name in self.there else found.notes
+        return MergedServer(found.name, ImportOutcome.PRESENT, name, (*notes, *news))
 
     def _note(self, name: str, entry: Any) -> None:
         self._used.add(_cleaned(name))
@@ -145,7 +145,7 @@ def _is_only_off(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     return ours.get("disabled") is True and theirs.get("disabled") is not True
 
 
-def _lost_told(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], lost: Sequence[str]) -> tuple[str, ...]:
+def _lost_notes(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], lost: Sequence[str]) -> tuple[str, ...]:
     """What would be lost, key by key, and how to bring it."""
     differs = [
         f"{key}: {json.dumps(theirs[key])} would be lost; there it is {json.dumps(ours[key])}"

@@ -25,7 +25,7 @@ Why = Literal["move", "install"]
 
 @dataclass(frozen=True)
 class Receipt:
-    """One writing of ours. `before` is None where there was no file."""
+    """One writing of ours. `before` is None if there was no file."""
 
     host: str
     file: Path
@@ -47,7 +47,7 @@ class Receipts:
 
     @classmethod
     def stored(cls, state: StateDirectory, path: Path) -> Receipts | None:
-        """Those that a file in the state directory holds; None where it is damaged or empty."""
+        """Those that a file in the state directory holds; None if it is damaged or empty."""
         try:
             (*_, last) = json.loads(read_bytes(path) or b"[]")
             found = cls(state, Path(last["file"]))

@@ -26,7 +26,7 @@ class Untranslatable(ValueError):
 
 @dataclass
 class Translation:
-    """Translates the texts of one entry. `told` is what the user should know or do."""
+    """Translates the texts of one entry. `notes` are what the user should know or do."""
 
     notation: Variables
     home: Path
@@ -34,7 +34,7 @@ class Translation:
     inputs: Sequence[Mapping[str, Any]] = ()
     folder: Path | None = None
     """Where the host's file is: some hosts' references to files start there."""
-    told: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
 
     def tree(self, value: Any) -> Any:
         """`value` with the references in all its texts translated. Raises `Untranslatable`."""
@@ -50,7 +50,7 @@ class Translation:
         """Raises `Untranslatable`."""
         if self.notation in (Variables.NONE, Variables.BRACES):
             for match in _OURS.finditer(text):
-                self._tell(f"{match.group()} was plain text to the host; goat-mcp puts the value in its place")
+                self._note(f"{match.group()} was plain text to the host; goat-mcp puts the value in its place")
             if self.notation is Variables.BRACES:
                 return _BRACES.sub(lambda match: self._braces(*match.group(0, 1, 2)), text)
             return text
@@ -70,7 +70,7 @@ class Translation:
     def _braces(self, whole: str, kind: str, name: str) -> str:
         if kind == "env":
             if "${" in (written := self._variable(whole, name)) and ":-" not in written:
-                self._tell(f"{whole}: a variable that is not set reaches the server as an empty one")
+                self._note(f"{whole}: a variable that is not set reaches the server as an empty one")
                 return f"{written[:-1]}:-}}"
             raise Untranslatable(f"{whole} is no name of a variable that goat-mcp could look up")
         path = Path(name.replace("~", str(self.home), 1) if name.startswith("~/") else name)
@@ -78,7 +78,7 @@ class Translation:
             if self.folder is None:
                 raise Untranslatable(f"{whole} is a file whose folder is not known")
             path = self.folder / path
-        self._tell(f"{whole}: the file has to be yours alone (chmod 600)")
+        self._note(f"{whole}: the file has to be yours alone (chmod 600)")
         return f"${{file:{path}}}"
 
     def _editors(self, whole: str, inner: str) -> str:
@@ -86,7 +86,7 @@ class Translation:
         if kind == "env" and name:
             return whole
         if kind == "file" and name:
-            self._tell(f"{whole}: the file has to be yours alone (chmod 600)")
+            self._note(f"{whole}: the file has to be yours alone (chmod 600)")
             return whole
         if kind == "input" and name:
             return self._input(name)
@@ -111,15 +111,15 @@ class Translation:
             variable = _NOT_IN_NAMES.sub("_", name).upper()
             variable = f"_{variable}" if variable[0].isdigit() else variable
             if isinstance(default, str) and "}" not in default:
-                self._tell(f"${{input:{name}}}{what} is {default!r} unless the variable {variable} is set")
+                self._note(f"${{input:{name}}}{what} is {default!r} unless the variable {variable} is set")
                 return f"${{env:{variable}:-{default}}}"
-            self._tell(f"${{input:{name}}}{what} is asked by the host alone; set the variable {variable}")
+            self._note(f"${{input:{name}}}{what} is asked by the host alone; set the variable {variable}")
             return f"${{env:{variable}}}"
-        self._tell(
+        self._note(
             f"${{input:{name}}}{what} comes from the keyring now; store it: keyring set {KEYRING_SERVICE} {name}"
         )
         return f"${{keyring:{KEYRING_SERVICE}/{name}}}"
 
-    def _tell(self, text: str) -> None:
-        if text not in self.told:
-            self.told.append(text)
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)

@@ -15,7 +15,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 
 @dataclass(frozen=True)
 class Source:
-    """Servers of one host. `project`: the directory they are for; None where they are for all."""
+    """Servers of one host. `project`: the directory they are for; None if they are for all."""
 
     file: HostFile
     project: Path | None = None
@@ -45,7 +45,7 @@ class Source:
 
 
 def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
-    """The files of one host, those of a project where one is named. They need not be there."""
+    """The files of one host, those of a project if one is named. They need not be there."""
     user = None if host.user is None else machine.path(host.user)
     if project is None:
         if user is not None:

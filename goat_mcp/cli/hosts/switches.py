@@ -16,7 +16,7 @@ from goat_mcp.cli.hosts.host_file import read_host_file
 from goat_mcp.cli.hosts.sources import Source
 
 WhyOff = Callable[[str, Any], str]
-"""Why the host would not start the server of this name and entry, in words; empty where it would."""
+"""Why the host would not start the server of this name and entry, in words; empty if it would."""
 
 _DENIED = "it is denied in Claude Code (deniedMcpServers)"
 _CLAUDE_SETTINGS = ConfigLocation(any="{CLAUDE_CONFIG_DIR|.claude}/settings.json")
@@ -114,7 +114,7 @@ def _gemini(source: Source, machine: HostEnvironment) -> WhyOff:
 
 
 def _gemini_distrust(source: Source, user: Mapping[str, Any], user_file: Path | None) -> str:
-    """Why no server of this project is started; empty where they are."""
+    """Why no server of this project is started; empty if they are."""
     is_asked = _object(_object(user, "security"), "folderTrust").get("enabled") is True
     if source.project is None or user_file is None or not is_asked:
         return ""

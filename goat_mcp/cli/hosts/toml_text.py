@@ -1,6 +1,7 @@
 """TOML of which some tables go and one comes, every other line staying as it is.
 
-Entries written inline or with dotted keys are not edited: that is refused, not guessed.
+Entries written inline or with dotted keys are not edited: that is refused, not guessed. Edited as lines, since tomlkit
+counts the comments above a header to the table before it: removing a table would delete the next table's comments.
 """
 
 from __future__ import annotations

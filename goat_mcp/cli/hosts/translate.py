@@ -24,11 +24,11 @@ _NOT_IN_USERS = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(frozen=True)
 class Translated:
-    """`entry` is what our file says; None where the server has to stay with the host, for the reason `why_not`."""
+    """`entry` is what our file says; None if the server has to stay with the host, for the reason `why_not`."""
 
     name: str
     entry: Mapping[str, Any] | None
-    told: Sequence[str] = ()
+    notes: Sequence[str] = ()
     why_not: str = ""
     is_goat: bool = False
 
@@ -55,12 +55,12 @@ def translated(
         if is_goat(str(draft.entry.get("command", "")), texts_of(draft.entry.get("args"))):
             return Translated(name, None, why_not="it is goat-mcp itself", is_goat=True)
         _finish(draft, project)
-        draft.told += draft.translation.told
+        draft.notes += draft.translation.notes
         _check(draft, environ)
     except (NotImportable, Untranslatable) as why:
         return Translated(name, None, (), str(why))
-    _tell_secrets(draft)
-    return Translated(name, draft.entry, tuple(dict.fromkeys(draft.told)))
+    _note_secrets(draft)
+    return Translated(name, draft.entry, tuple(dict.fromkeys(draft.notes)))
 
 
 def _check_is_json(name: str, values: Mapping[str, Any]) -> None:
@@ -75,7 +75,7 @@ def _fill(draft: EntryDraft, host: Host, values: Mapping[str, Any]) -> None:
     for key in sorted(values, key=lambda key: key_of(host, key) is Key.ENV):  # after a file's, which it beats
         value, meaning = values[key], key_of(host, key)
         if meaning is None:
-            draft.told.append(f"{key}: not known here, left out")
+            draft.notes.append(f"{key}: not known here, left out")
         elif value is not None:
             write(draft, meaning, key, value)
 
@@ -95,7 +95,7 @@ def _finish(draft: EntryDraft, project: Path | None) -> None:
     if "command" in entry:
         if project is not None and not Path(folder := str(entry.get("cwd", "."))).expanduser().is_absolute():
             entry["cwd"] = str(project / folder)
-            draft.told.append(f"cwd: it starts in {project / folder}, whichever project calls it")
+            draft.notes.append(f"cwd: it starts in {project / folder}, whichever project calls it")
         if draft.env:
             entry["env"] = draft.env
     elif draft.headers:
@@ -120,7 +120,7 @@ def _check(draft: EntryDraft, environ: Mapping[str, str]) -> None:
     problem = next((problem for problem in found.problems if problem.reason_code == "config_error"), None)
     if problem is not None:
         raise NotImportable(problem.message)
-    draft.told += [f"{reference} is not set where goat-mcp is running now" for reference in dict.fromkeys(missing)]
+    draft.notes += [f"{reference} is not set where goat-mcp is running now" for reference in dict.fromkeys(missing)]
 
 
 def _assumed(key: str, value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
@@ -140,28 +140,28 @@ def _assumed(key: str, value: Any, environ: Mapping[str, str], missing: list[str
             return json.loads(json.dumps(resolved).replace("${", "$ {"))
 
 
-def _tell_secrets(draft: EntryDraft) -> None:
+def _note_secrets(draft: EntryDraft) -> None:
     """Secrets that stand in the file itself are taken over, and the user hears where they could be instead."""
     for name, value in draft.env.items():
         if "${" not in value and is_likely_secret(name, value):
-            _tell_keyring(draft, "env", name)
+            _note_keyring(draft, "env", name)
     for name, value in draft.headers.items():
         if "${" not in value and is_likely_secret(name, value):
-            _tell_keyring(draft, "headers", name)
+            _note_keyring(draft, "headers", name)
     redactor = Redactor()
     args = texts_of(draft.entry.get("args"))
     for before, arg in zip(("", *args), args, strict=False):
         if redactor.text(arg) != arg or (before.startswith("-") and is_likely_secret(before.lstrip("-"), arg)):
-            draft.told.append("args: hold a secret that every user of this machine can see; env is the place for it")
+            draft.notes.append("args: hold a secret that every user of this machine can see; env is the place for it")
             break
     url = str(draft.entry.get("url", ""))
     if redactor.text(url) != url:
-        draft.told.append("url: holds a secret; headers are the place for it")
+        draft.notes.append("url: holds a secret; headers are the place for it")
 
 
-def _tell_keyring(draft: EntryDraft, key: str, name: str) -> None:
+def _note_keyring(draft: EntryDraft, key: str, name: str) -> None:
     user = _NOT_IN_USERS.sub("_", f"{draft.name}.{name}")
-    draft.told.append(
+    draft.notes.append(
         f"{key}.{name}: a secret in plain text; to keep it in the keyring: keyring set {KEYRING_SERVICE} {user}, "
         f"and write ${{keyring:{KEYRING_SERVICE}/{user}}} in its place"
     )

@@ -126,7 +126,7 @@ class _Reading:
         return Step(op, values, pattern) if len(self._problems) == before else None
 
     def shape_after(self, step: Step, before: Shape | None) -> Shape | None:
-        """What the step leaves, a text or a list of texts; None where that is not known."""
+        """What the step leaves, a text or a list of texts; None if that is not known."""
         operation = OPERATIONS[step.op]
         finds = step.op == "regex" and "replacement" not in step.values
         takes = "text" if finds else operation.takes

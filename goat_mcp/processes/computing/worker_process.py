@@ -32,7 +32,7 @@ class WorkerProcess:
     """Runs `main()` of a module. `kill` may come from another thread at any time, also before it has started."""
 
     def __init__(self, guard: ProcessGuard, module: str, packages: Sequence[str] = ()) -> None:
-        """`packages` are those of others that the module imports. Raises `ToolError` where one is not installed."""
+        """`packages` are those of others that the module imports. Raises `ToolError` if one is not installed."""
         self._guard = guard
         # Without site it starts in half the time, and nothing of the environment reaches it.
         folders = (_PACKAGE_PARENT, *map(_folder_of, packages))
@@ -102,10 +102,10 @@ class WorkerAnswer:
 class Computation:
     """One kind of work, that of `module`: its `main` reads a request and writes an answer (see `exchange`)."""
 
-    def __init__(self, guard: ProcessGuard, places: FairQueue, module: str, packages: Sequence[str] = ()) -> None:
-        """`places` are shared with all other kinds."""
+    def __init__(self, guard: ProcessGuard, queue: FairQueue, module: str, packages: Sequence[str] = ()) -> None:
+        """`queue` is shared with all other kinds."""
         self._guard = guard
-        self._places = places
+        self._queue = queue
         self._module = module
         self._packages = packages
         # Of its own: work that takes long must not use up the threads everybody else works in.
@@ -114,7 +114,7 @@ class Computation:
     async def answer(self, head: Mapping[str, Any], body: bytes, ctx: ToolContext, *, what: str) -> WorkerAnswer:
         """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s of a processor's time, TOO_LARGE
         where memory ran out, BUSY where others are first."""
-        async with self._places.of(ctx, what):
+        async with self._queue.of(ctx, what):
             worker = WorkerProcess(self._guard, self._module, self._packages)
             given: bytes | None = None
             try:

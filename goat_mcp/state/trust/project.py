@@ -117,7 +117,7 @@ class ProjectSettings:
 
     @property
     def sha256(self) -> str:
-        """Of the file alone where it names no other, as `sha256sum` prints it; else of the hashes of all."""
+        """Of the file alone if it names no other, as `sha256sum` prints it; else of the hashes of all."""
         if not self.contents:
             return self.file.sha256
         lines = ["goat-mcp trust 1", self.file.sha256]
@@ -148,7 +148,7 @@ def whole_project(file: SettingsFile, path_keys: Collection[str]) -> ProjectSett
 
 
 def project_say(folder: Path, store: TrustStore, path_keys: Collection[str]) -> ProjectSay | None:
-    """What the settings file of the project in `folder` may say; None where there is none. Raises `BrokenFile`."""
+    """What the settings file of the project in `folder` may say; None if there is none. Raises `BrokenFile`."""
     file = find_project_file(folder)
     if file is None:
         return None

@@ -20,7 +20,7 @@ MAX_VALUES = 10_000
 
 
 class BrokenFile(ValueError):
-    """A settings file that cannot be used; the text begins with the file, and with the line where there is one."""
+    """A settings file that cannot be used; the text begins with the file, and with the line if there is one."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SettingsFile:
     path: Path
     data: bytes
     why_readable: str = ""
-    """How other users of this machine could read it; empty where they could not."""
+    """How other users of this machine could read it; empty if they could not."""
 
     @cached_property
     def sha256(self) -> str:
@@ -58,7 +58,7 @@ def read_users_file(path: Path) -> SettingsFile:
 
 
 def find_project_file(folder: Path) -> SettingsFile | None:
-    """The settings file of a project, None where it has none. A link is refused: it is not the project's content.
+    """The settings file of a project, None if it has none. A link is refused: it is not the project's content.
 
     Raises `BrokenFile`.
     """

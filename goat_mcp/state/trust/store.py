@@ -44,7 +44,7 @@ class TrustStore:
         return self._state.path / _FILE
 
     def all(self) -> list[Trusted]:
-        """By path. Empty where the file is damaged, which is then set aside."""
+        """By path. Empty if the file is damaged, which is then set aside."""
         try:
             text = read_secret_file(self.path, max_bytes=_MAX_BYTES)
         except FileNotFoundError:

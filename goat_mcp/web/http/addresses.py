@@ -88,7 +88,7 @@ def _kind(address: IpAddress) -> str | None:
 def canonical_ipv4(text: str) -> str | None:
     """The usual spelling of what systems read as an IPv4 address (`0x7f.1`, `2130706433`, `0177.0.0.1`).
 
-    None where it stands for no address.
+    None if it stands for no address.
     """
     if not _IPV4_PARTS.match(text):
         return None

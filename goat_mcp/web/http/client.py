@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -15,7 +15,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.options import HttpOptions
 
 if TYPE_CHECKING:
-    from goat_mcp.web.http.exchange import Exchanges
+    from goat_mcp.web.http.exchange import Exchanges, HttpResponse
     from goat_mcp.web.http.resolver import Resolve
 
 
@@ -40,34 +40,6 @@ class WholeResponse(NamedTuple):
     body: bytes
     truncated: bool
     wire_bytes: int = 0
-
-
-class HttpResponse(Protocol):
-    """An answer whose body is still to be read, once."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Lower-case names; several headers of one name are joined by commas."""
-        ...
-
-    @property
-    def wire_bytes(self) -> int:
-        """Bytes of the body, before decoding, that became what was read so far."""
-        ...
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The decoded body in pieces of at most 64 KB. Raises `ToolError(NETWORK)` where it breaks."""
-        ...
-
-    async def read(self, max_bytes: int) -> tuple[bytes, bool]:
-        """The body up to `max_bytes`, and whether there was more."""
-        ...
 
 
 TIMEOUT_S = 20.0
@@ -113,7 +85,7 @@ class HttpClient:
 
         `allow_hosts` are `host` or `host:port` entries that may have private addresses and be asked over plain http;
         every other host is asked over https alone, and who has an http URL of one upgrades it first
-        (`Target.upgraded`), also where a redirect leads there. Headers of the connection itself (Host,
+        (`Target.upgraded`), also if a redirect leads there. Headers of the connection itself (Host,
         Content-Length...) are ours.
 
         Raises `ToolError`: ADDRESS for a URL or address that is refused, INPUT for a header, NETWORK for what failed

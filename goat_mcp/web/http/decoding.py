@@ -29,7 +29,7 @@ class NotDecodable(ValueError):
 class BodyDecoder:
     """Decodes one body. `feed` gives pieces of at most 64 KB as they are asked for.
 
-    A piece is empty where a step of the work gave nothing: between two pieces never lies more than a millisecond or
+    A piece is empty if a step of the work gave nothing: between two pieces never lies more than a millisecond or
     so, and whoever has other things to do can do them.
     """
 
@@ -50,7 +50,7 @@ class BodyDecoder:
         return _through(self._layers, data)
 
     def end(self) -> None:
-        """The body is over. Raises `NotDecodable` where an encoding expected more."""
+        """The body is over. Raises `NotDecodable` if an encoding expected more."""
         if any(layer.is_open for layer in self._layers):
             raise NotDecodable("its compressed data ends too early")
 
@@ -64,8 +64,8 @@ class _Layer:
         self._inflate = zlib.decompressobj(window)
         self._head = b""
         self._has_begun = False
-        self._taken_bytes = 0
-        self._given_bytes = 0
+        self._consumed_bytes = 0
+        self._produced_bytes = 0
         self.waiting_bytes = 0
 
     @property
@@ -83,15 +83,15 @@ class _Layer:
         while data or has_more:
             if self._inflate.eof:
                 if self._window != _GZIP_WINDOW or not data.startswith(b"\x1f\x8b"):
-                    self._take(len(data))
+                    self._consume(len(data))
                     return  # what follows the data is padding
-                self._take(_BYTES_A_MEMBER_COUNTS_AS)
+                self._consume(_BYTES_A_MEMBER_COUNTS_AS)
                 self._inflate = zlib.decompressobj(self._window)
             piece = self._decompress(data)
             self._has_begun = True
-            self._given_bytes += len(piece)
+            self._produced_bytes += len(piece)
             self.waiting_bytes = len(self._inflate.unconsumed_tail or self._inflate.unused_data)
-            self._take(len(data) - self.waiting_bytes)
+            self._consume(len(data) - self.waiting_bytes)
             # A bare stream may have been taken in to its end before all of it has come out.
             has_more = len(piece) == _PIECE_BYTES
             yield piece
@@ -99,10 +99,10 @@ class _Layer:
                 return  # it wants more
             data = self._inflate.unconsumed_tail or self._inflate.unused_data
 
-    def _take(self, count: int) -> None:
-        self._taken_bytes += count
-        if self._taken_bytes > MAX_FRUITLESS_BYTES + 2 * self._given_bytes:
-            raise NotDecodable(f"it holds next to nothing ({self._given_bytes:,} bytes) in a lot of {self._name}")
+    def _consume(self, count: int) -> None:
+        self._consumed_bytes += count
+        if self._consumed_bytes > MAX_FRUITLESS_BYTES + 2 * self._produced_bytes:
+            raise NotDecodable(f"it holds next to nothing ({self._produced_bytes:,} bytes) in a lot of {self._name}")
 
     def _decompress(self, data: bytes) -> bytes:
         try:

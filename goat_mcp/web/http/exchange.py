@@ -101,7 +101,7 @@ class Exchanges:
         content: bytes | None,
         *,
         is_allowed: bool,
-    ) -> AsyncGenerator[OpenResponse]:
+    ) -> AsyncGenerator[HttpResponse]:
         """Send the request and yield what is answered. `is_allowed`: to a private address, too, and over plain http.
 
         Raises `ToolError`.
@@ -117,7 +117,7 @@ class Exchanges:
                 request = httpx.Request(method, _library_url(target), headers=sent_headers, content=content)
                 answer = await transport.handle_async_request(request)
             try:
-                yield OpenResponse(target, answer)
+                yield HttpResponse(target, answer)
             finally:
                 await answer.aclose()
 
@@ -142,8 +142,12 @@ class Exchanges:
         return GuardedTransport(target, address_of_proxy, tls, proxy)
 
 
-class OpenResponse:
-    """An answer whose body comes as it is read. See `HttpResponse`."""
+class HttpResponse:
+    """An answer whose body is still to be read, once.
+
+    `headers` have lower-case names; several of one name are joined by commas. `wire_bytes` is how much of the body,
+    before decoding, became what was read so far.
+    """
 
     def __init__(self, target: Target, answer: httpx.Response) -> None:
         self._target = target
@@ -154,6 +158,7 @@ class OpenResponse:
         self.wire_bytes = 0
 
     async def chunks(self) -> AsyncGenerator[bytes]:
+        """The decoded body in pieces of at most 64 KB. Raises `ToolError(NETWORK)` if it breaks."""
         with _failures(self._target):
             decoder = BodyDecoder(self.headers.get("content-encoding", ""))
             received = 0
@@ -169,6 +174,7 @@ class OpenResponse:
             decoder.end()
 
     async def read(self, max_bytes: int) -> tuple[bytes, bool]:
+        """The body up to `max_bytes`, and whether there was more."""
         parts: list[bytes] = []
         left = max_bytes
         async with aclosing(self.chunks()) as pieces:
@@ -181,7 +187,7 @@ class OpenResponse:
 
 
 def _library_url(target: Target) -> httpx.URL:
-    """The same place for httpx. Raises `ToolError` where it understands the parts otherwise than we do."""
+    """The same place for httpx. Raises `ToolError` if it understands the parts otherwise than we do."""
     url = httpx.URL(scheme=target.scheme, host=target.host, port=target.port, raw_path=target.path.encode("ascii"))
     port = url.port or (443 if url.scheme == "https" else 80)
     if (url.scheme, url.raw_host.decode("ascii"), port) != (target.scheme, target.host, target.port):

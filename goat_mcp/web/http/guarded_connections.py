@@ -19,7 +19,7 @@ _NEXT_ADDRESS_AFTER_S = 3.0
 _MAX_ADDRESSES = 6
 
 AddressesOf = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses a host and port may be dialled at. Raises where it may not."""
+"""The addresses a host and port may be dialled at. Raises if it may not."""
 
 
 class _CheckedDialling(httpcore.AsyncNetworkBackend):

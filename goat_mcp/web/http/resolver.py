@@ -14,7 +14,7 @@ from goat_mcp.web.http.domains import looks_like_a_number
 from goat_mcp.web.http.target import Target, not_public
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host, best first. Raises `OSError` where there are none."""
+"""The addresses of a host, best first. Raises `OSError` if there are none."""
 
 
 async def addresses_to_dial(target: Target, resolve: Resolve, *, may_be_private: bool) -> Sequence[str]:

@@ -79,7 +79,7 @@ class Target(NamedTuple):
 def parse_target(url: str) -> Target:
     """Take a URL apart. Raises `ToolError(ADDRESS)` for whatever two parsers could read differently (R-NET-4).
 
-    An odd spelling of an IPv4 address is refused, and so is an address that is not public where it is written out;
+    An odd spelling of an IPv4 address is refused, and so is an address that is not public if it is written out;
     `allow` it with `Target.is_among` first. Names are checked once they are resolved.
     """
     _refuse_characters(url)
@@ -136,7 +136,7 @@ def refuse_plain_http(target: Target) -> None:
         )
 
 
-def as_asked(target: Target, allow_hosts: Collection[str]) -> Target:
+def permitted_target(target: Target, allow_hosts: Collection[str]) -> Target:
     """The target as it is to be asked: over https, but for hosts that the user named. What names a private address
     is refused here, names once they are resolved. Raises `ToolError(ADDRESS)`."""
     if target.is_among(allow_hosts):
@@ -158,16 +158,16 @@ def not_public(target: Target, address: str, kind: str) -> ToolError:
 def _host(url: str, host: str) -> str:
     if host.startswith("[") and host.endswith("]"):
         if not _IPV6_CHARS.match(host[1:-1]) or why_not_public(host[1:-1]) == "no IP address":
-            raise _refusal(url, f"{host[:60]} is no IPv6 address", "Mend the URL.")
+            raise _refusal(url, f"{host[:60]} is no IPv6 address", "Fix the URL.")
         return host[1:-1].lower()
     try:
         name = ascii_host(host)
     except NotAHost as problem:
-        raise _refusal(url, f"the host is not valid: {problem}", "Mend the URL.") from None
+        raise _refusal(url, f"the host is not valid: {problem}", "Fix the URL.") from None
     if looks_like_a_number(name):
         canonical = canonical_ipv4(name)
         if canonical is None:
-            raise _refusal(url, f"{name[:60]} is no IPv4 address", "Mend the URL.")
+            raise _refusal(url, f"{name[:60]} is no IPv4 address", "Fix the URL.")
         if canonical != name:
             kind = why_not_public(canonical)
             what = f"address not public: {name} is {canonical}, {kind}" if kind else f"{name} is an odd way to write it"
@@ -180,7 +180,7 @@ def _port(url: str, port: str | None, scheme: Literal["http", "https"]) -> int:
         return PORTS[scheme]
     number = _port_number(port)
     if number is None:
-        raise _refusal(url, f"{port[:20]!r} is no port", "Mend the URL.")
+        raise _refusal(url, f"{port[:20]!r} is no port", "Fix the URL.")
     return number
 
 

@@ -26,7 +26,7 @@ from goat_mcp.web.http.target import Target, parse_target
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """One messenger. `resource` is the tool's name, under which the settings are; `token` what tokens look like;
-    `variable` the environment variable that holds one where the settings do not; `chats` the name of the allow list.
+    `variable` the environment variable that holds one if the settings do not; `chats` the name of the allow list.
     `same_chat` gives one spelling for each chat."""
 
     name: str

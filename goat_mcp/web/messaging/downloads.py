@@ -28,7 +28,7 @@ class NewFile:
         self._path = workspace.resolve(text)
 
     async def check(self) -> None:
-        """Before anything is fetched. Raises `ToolError` where it could not be kept."""
+        """Before anything is fetched. Raises `ToolError` if it could not be kept."""
         await anyio.to_thread.run_sync(self._check)
 
     def _check(self) -> None:

@@ -32,7 +32,7 @@ class HtmlConverter:
         self._places = anyio.CapacityLimiter(MAX_WORKERS)
 
     async def markdown(self, body: bytes, *, content_type: str, url: str, limit_s: float) -> Markdown:
-        """What a person would see of the page. Raises `ToolError` where that cannot be found out in time."""
+        """What a person would see of the page. Raises `ToolError` if that cannot be found out in time."""
         request = json.dumps({"content_type": content_type[:200], "url": url}).encode("ascii") + b"\n"
         worker = WorkerProcess(self._guard, "goat_mcp.web.pages.html_worker", ("html2text",))
         answer: bytes | None = None

@@ -6,18 +6,20 @@ import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.client import HttpResponse
-from goat_mcp.web.http.target import Target, as_asked, parse_target
+from goat_mcp.web.http.target import Target, parse_target, permitted_target
 from goat_mcp.web.options import WebOptions
 from goat_mcp.web.pages.page import Page
 from goat_mcp.web.pages.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from goat_mcp.web.pages.robots import Robots
+
+if TYPE_CHECKING:  # httpx is loaded with the first request
+    from goat_mcp.web.http.exchange import HttpResponse
 
 _WINDOW_S = 60.0
 _MAX_HOSTS = 1_000
@@ -194,7 +196,7 @@ class Fetcher:
         return _Redirect(self._permitted(target.joined(location)), response.status)
 
     def _permitted(self, target: Target) -> Target:
-        return as_asked(target, self._options.allow_hosts)
+        return permitted_target(target, self._options.allow_hosts)
 
 
 def _refuse_long(target: Target, declared: str) -> None:

@@ -125,7 +125,7 @@ class VisibleMarkdown(HTML2Text):
         if len(text) > _SHORT_CHARS:
             # html2text's patterns take quadratic time for long runs of blanks at a line's start.
             text = _BLANKS.sub(" ", text)
-        # Only where there is something to escape is it let escape it: that takes a third of its time.
+        # Only if there is something to escape is it let escape it: that takes a third of its time.
         self.handle_data(text, "\\" not in text and _MARKS_A_LINE.match(text) is None)
 
     def _start(self, tag: str, attributes: dict[str, str], closes_itself: bool) -> None:

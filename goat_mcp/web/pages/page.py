@@ -37,7 +37,7 @@ class Page:
 
     @property
     def media_type(self) -> str:
-        """Without parameters, in lower case; empty where the server named none that is well formed."""
+        """Without parameters, in lower case; empty if the server named none that is well formed."""
         found = _MEDIA_TYPE.match(self.content_type)
         return "" if found is None else found[1].lower()
 

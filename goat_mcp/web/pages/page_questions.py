@@ -36,7 +36,7 @@ _SYSTEM = (
 
 
 class PageAnswer(NamedTuple):
-    """`text` is None where there is no answer; then `problem` says why. `is_cut`: the model had more to say."""
+    """`text` is None if there is no answer; then `problem` says why. `is_cut`: the model had more to say."""
 
     text: str | None
     problem: str = ""

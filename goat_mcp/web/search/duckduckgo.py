@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from goat_mcp.web.pages.html_tokens import tokens
@@ -12,6 +12,7 @@ from goat_mcp.web.search.provider import (
     ProviderAnswer,
     ProviderRequest,
     SearchHit,
+    SearchProvider,
     SearchQuery,
     UnexpectedFormat,
     with_site_operators,
@@ -23,13 +24,13 @@ _NO_RESULTS = frozenset({"no-results", "result--no-result"})
 _PROGRAMS = frozenset({"script", "style"})
 
 
-@dataclass(frozen=True)
-class DuckDuckGo:
+@dataclass(frozen=True, kw_only=True)
+class DuckDuckGo(SearchProvider):
+    """Read from the page for browsers without scripts."""
+
     name: str = "duckduckgo"
     base_url: str = "https://html.duckduckgo.com"
-    key_variable: str = ""
     max_query_chars: int = 499
-    advice: Mapping[int, str] = field(default_factory=dict[int, str])
 
     def request(self, query: SearchQuery, key: str) -> ProviderRequest:
         asked = with_site_operators(replace(query, text=_without_bangs(query.text)), max_chars=self.max_query_chars)
@@ -40,9 +41,6 @@ class DuckDuckGo:
             "Referer": "https://html.duckduckgo.com/",
         }
         return ProviderRequest("POST", "/html/", headers, urlencode(form).encode())
-
-    def refuses_key(self, status: int, body: bytes) -> bool:
-        return False
 
     def read(self, body: bytes) -> ProviderAnswer:
         reader = _ResultPage()

@@ -6,9 +6,10 @@ A provider knows its wire format and nothing else. Sending, retrying and errors 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 MAX_SNIPPET_CHARS = 500
 """Characters of one result's snippet that are shown."""
@@ -59,37 +60,31 @@ class ChallengedByProvider(Exception):
     """The provider wants to see a person before it answers."""
 
 
-class SearchProvider(Protocol):
-    """The wire format of one provider."""
+@dataclass(frozen=True, kw_only=True)
+class SearchProvider(ABC):
+    """The wire format of one provider.
 
-    @property
-    def name(self) -> str: ...
+    Attributes:
+        base_url: the public address; empty if there is none.
+        key_variable: the environment variable that customarily holds the key; empty if none is needed.
+        advice: what to do about a status that means something of its own here.
+    """
 
-    @property
-    def base_url(self) -> str:
-        """The public address, or empty where there is none."""
-        ...
+    name: str
+    base_url: str = ""
+    key_variable: str = ""
+    max_query_chars: int = 2000
+    advice: Mapping[int, str] = field(default_factory=dict[int, str])
 
-    @property
-    def key_variable(self) -> str:
-        """The environment variable that customarily holds the key, or empty where none is needed."""
-        ...
-
-    @property
-    def max_query_chars(self) -> int: ...
-
-    @property
-    def advice(self) -> Mapping[int, str]:
-        """What to do about a status that means something of its own here."""
-        ...
-
+    @abstractmethod
     def request(self, query: SearchQuery, key: str) -> ProviderRequest: ...
 
-    def refuses_key(self, status: int, body: bytes) -> bool: ...
+    def refuses_key(self, status: int, body: bytes) -> bool:
+        return bool(self.key_variable) and status in (401, 403)
 
+    @abstractmethod
     def read(self, body: bytes) -> ProviderAnswer:
         """Raises `UnexpectedFormat` for what is not an answer, `ChallengedByProvider` for a challenge."""
-        ...
 
 
 def with_site_operators(query: SearchQuery, *, max_chars: int, max_words: int = 10_000) -> str:
@@ -100,19 +95,19 @@ def with_site_operators(query: SearchQuery, *, max_chars: int, max_words: int = 
     """
     if query.allowed:
         alternatives = " OR ".join(f"site:{domain}" for domain in query.allowed)
-        asked = f"{query.text} ({alternatives})" if len(query.allowed) > 1 else f"{query.text} {alternatives}"
-        return asked if _fits(asked, max_chars, max_words) else query.text
-    asked = query.text
+        text = f"{query.text} ({alternatives})" if len(query.allowed) > 1 else f"{query.text} {alternatives}"
+        return text if _fits(text, max_chars, max_words) else query.text
+    text = query.text
     for domain in query.blocked:
-        longer = f"{asked} -site:{domain}"
+        longer = f"{text} -site:{domain}"
         if not _fits(longer, max_chars, max_words):
             break
-        asked = longer
-    return asked
+        text = longer
+    return text
 
 
-def _fits(asked: str, max_chars: int, max_words: int) -> bool:
-    return len(asked) <= max_chars and len(asked.split()) <= max_words
+def _fits(text: str, max_chars: int, max_words: int) -> bool:
+    return len(text) <= max_chars and len(text.split()) <= max_words
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -129,7 +124,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def objects(value: Any, where: str) -> list[dict[str, Any]]:
-    """The objects of a list. Raises `UnexpectedFormat` where there is no list: that is not "nothing found"."""
+    """The objects of a list. Raises `UnexpectedFormat` if there is no list: that is not "nothing found"."""
     if not isinstance(value, list):
         raise UnexpectedFormat(f"it has no list {where!r}")
     return [cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)]

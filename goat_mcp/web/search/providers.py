@@ -29,12 +29,11 @@ from goat_mcp.web.search.provider import (
 _MAX_ENGINES = 5
 
 
-@dataclass(frozen=True)
-class Searxng:
+@dataclass(frozen=True, kw_only=True)
+class Searxng(SearchProvider):
+    """A metasearch engine people host themselves. Source: its documentation, "Search API"."""
+
     name: str = "searxng"
-    base_url: str = ""
-    key_variable: str = ""
-    max_query_chars: int = 2000
     advice: Mapping[int, str] = field(
         default_factory=lambda: {
             403: "This instance may not answer in JSON: add json to search.formats in its settings.yml, "
@@ -46,9 +45,6 @@ class Searxng:
         asked = with_site_operators(query, max_chars=self.max_query_chars)
         path = "/search?" + urlencode({"q": asked, "format": "json"})
         return ProviderRequest("GET", path, {"Accept": "application/json"})
-
-    def refuses_key(self, status: int, body: bytes) -> bool:
-        return False
 
     def read(self, body: bytes) -> ProviderAnswer:
         answer = read_object(body)
@@ -76,13 +72,14 @@ BRAVE_MAX_WORDS = 50
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
-@dataclass(frozen=True)
-class Brave:
+@dataclass(frozen=True, kw_only=True)
+class Brave(SearchProvider):
+    """Source: its API reference, "Web search" (GET /res/v1/web/search)."""
+
     name: str = "brave"
     base_url: str = "https://api.search.brave.com"
     key_variable: str = "BRAVE_API_KEY"
     max_query_chars: int = 400
-    advice: Mapping[int, str] = field(default_factory=dict[int, str])
 
     def request(self, query: SearchQuery, key: str) -> ProviderRequest:
         asked = with_site_operators(query, max_chars=self.max_query_chars, max_words=BRAVE_MAX_WORDS)
@@ -100,7 +97,7 @@ class Brave:
         answer = read_object(body)
         web: Any = answer.get("web")
         if web is None and answer.get("type") == "search":
-            return ProviderAnswer(())  # "web" is left out where nothing was found
+            return ProviderAnswer(())  # "web" is left out if nothing was found
         if not isinstance(web, dict):
             raise UnexpectedFormat("it has no object 'web'")
         items = objects(cast("dict[str, Any]", web).get("results"), "web.results")
@@ -119,8 +116,10 @@ def _without_markup(value: Any) -> str:
     return html.unescape(_TAG.sub("", text(value)))
 
 
-@dataclass(frozen=True)
-class Tavily:
+@dataclass(frozen=True, kw_only=True)
+class Tavily(SearchProvider):
+    """Source: its API reference, "Search" (POST /search)."""
+
     name: str = "tavily"
     base_url: str = "https://api.tavily.com"
     key_variable: str = "TAVILY_API_KEY"
@@ -145,9 +144,6 @@ class Tavily:
         }
         return ProviderRequest("POST", "/search", headers, json.dumps(body).encode())
 
-    def refuses_key(self, status: int, body: bytes) -> bool:
-        return status in (401, 403)
-
     def read(self, body: bytes) -> ProviderAnswer:
         items = objects(read_object(body).get("results"), "results")
         return ProviderAnswer(
@@ -157,12 +153,13 @@ class Tavily:
         )
 
 
-@dataclass(frozen=True)
-class Exa:
+@dataclass(frozen=True, kw_only=True)
+class Exa(SearchProvider):
+    """Source: its API reference, "Search" (POST /search) and "Error codes"."""
+
     name: str = "exa"
     base_url: str = "https://api.exa.ai"
     key_variable: str = "EXA_API_KEY"
-    max_query_chars: int = 2000
     advice: Mapping[int, str] = field(
         default_factory=lambda: {
             402: "The credits are used up: ask the user to add some, or to name another web.search.provider."
@@ -182,9 +179,6 @@ class Exa:
             body["excludeDomains"] = list(query.blocked)
         headers = {"Accept": "application/json", "Content-Type": "application/json", "x-api-key": key}
         return ProviderRequest("POST", "/search", headers, json.dumps(body).encode())
-
-    def refuses_key(self, status: int, body: bytes) -> bool:
-        return status in (401, 403)
 
     def read(self, body: bytes) -> ProviderAnswer:
         items = objects(read_object(body).get("results"), "results")

@@ -38,7 +38,7 @@ def filter_results(hits: Iterable[SearchHit], query: SearchQuery) -> FilteredRes
         page = _page(hit.url)
         if page is None or page.key in seen:
             continue
-        if not _is_wanted(page.host, query):
+        if not _is_in_domains(page.host, query):
             other_domains += 1
             continue
         if len(results) == query.max_results:
@@ -81,7 +81,7 @@ def _page(url: str) -> _Page | None:
     return _Page(shown, host, key)
 
 
-def _is_wanted(host: str, query: SearchQuery) -> bool:
+def _is_in_domains(host: str, query: SearchQuery) -> bool:
     if query.allowed:
         return any(host_is_in_domain(host, domain) for domain in query.allowed)
     return not any(host_is_in_domain(host, domain) for domain in query.blocked)

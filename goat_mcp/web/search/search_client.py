@@ -95,7 +95,7 @@ def status_error(provider: ConfiguredProvider, answer: WholeResponse, retry_afte
 
 
 def _provider_message(body: bytes) -> str:
-    """The provider's own words on one line, wherever its kind of error has them; empty where it has none."""
+    """The provider's own words on one line, wherever its kind of error has them; empty if it has none."""
     try:
         value: Any = read_object(body)
     except UnexpectedFormat:
@@ -111,7 +111,7 @@ MAX_ANSWER_BYTES = 2_000_000
 MAX_HITS = 100
 """More than any provider gives at a time; what a flood holds beyond is not looked at."""
 RETRY_AFTER_S = 1.0
-"""How long to wait before the one retry where the provider does not say."""
+"""How long to wait before the one retry if the provider does not say."""
 _SHORTEST_REQUEST_S = 1.0
 
 
@@ -145,7 +145,7 @@ async def ask(http: HttpClient, provider: ConfiguredProvider, query: SearchQuery
 async def _answer(
     http: HttpClient, provider: ConfiguredProvider, query: SearchQuery, ends_at_s: float
 ) -> WholeResponse:
-    """The first answer, or the second where the first is a 429 or 5xx and there is time for another try."""
+    """The first answer, or the second if the first is a 429 or 5xx and there is time for another try."""
     first = await _send(http, provider, query, ends_at_s)
     if first.status != 429 and first.status < 500:
         return first
@@ -188,7 +188,7 @@ def _read_answer(provider: ConfiguredProvider, answer: WholeResponse) -> Provide
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """What the header Retry-After asks for: seconds, or a date. None where it says nothing that can be read."""
+    """What the header Retry-After asks for: seconds, or a date. None if it says nothing that can be read."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])

@@ -17,7 +17,7 @@ def test_a_launch_that_is_disabled_in_our_file_stays_with_its_host() -> None:
     assert merging.add(Translated("theirs", {"command": "srv"}), "cursor") == MergedServer(
         "theirs",
         ImportOutcome.KEPT,
-        told=("mine in your file is the same launch, with disabled: true; take that out there to use it",),
+        notes=("mine in your file is the same launch, with disabled: true; take that out there to use it",),
     )
     assert (
         merging.add(Translated("off", {"command": "srv", "disabled": True}), "cursor").outcome is ImportOutcome.PRESENT
@@ -57,9 +57,9 @@ def test_an_equal_launch_with_limits_of_its_own_stays_with_its_host_and_each_is_
     merged = merging.add(Translated("second", {"command": "srv", **limits}), "windsurf")
 
     assert (merged.outcome, merged.to, merging.new) == (ImportOutcome.KEPT, "", {})
-    assert [told.partition(":")[0] for told in merged.told[1:-1]] == [*limits]
-    assert "the same launch as first" in merged.told[0]
-    assert all(json.dumps({key: value})[1:-1] in merged.told[-1] for key, value in limits.items())
+    assert [told.partition(":")[0] for told in merged.notes[1:-1]] == [*limits]
+    assert "the same launch as first" in merged.notes[0]
+    assert all(json.dumps({key: value})[1:-1] in merged.notes[-1] for key, value in limits.items())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_limits_that_hold_in_our_file_already_are_not_lost_and_stricter_ones_are
     merged = Merging({"x": {"command": "srv", **ours}}).add(Translated("x", {"command": "srv", **theirs}), "gemini")
 
     assert (merged.outcome, merged.to) == (ImportOutcome.PRESENT, "x")
-    assert "which this one has not" in merged.told[0]
+    assert "which this one has not" in merged.notes[0]
 
 
 def test_of_two_equal_launches_in_our_file_the_one_with_the_limits_counts() -> None:

@@ -36,7 +36,7 @@ def brought(home: Path, host: str, project: Path | None = None, sources: list[So
     off = {name for name, entry in entries.items() if entry.get("disabled") is True}
     servers = [server for one in plan.sources for server in one.servers]
     assert all(server.outcome is ImportOutcome.IMPORTED for server in servers)
-    told = {server.name: server.told[0] for server in servers if server.told and "disabled: true" in server.told[0]}
+    told = {server.name: server.notes[0] for server in servers if server.notes and "disabled: true" in server.notes[0]}
     assert set(told) == off
     return {
         name: text.removeprefix("disabled: true, since it ").partition("; take that out in your file")[0]
@@ -219,7 +219,7 @@ def test_what_claude_code_starts_everywhere_comes_as_it_is(tmp_path: Path) -> No
 
     assert brought(tmp_path, "claude-code") == {}
     (plan,) = plan_import([source], tmp_path / "other.json", HostEnvironment("linux", tmp_path, {}), move=False).sources
-    assert [server.told for server in plan.servers] == [
+    assert [server.notes for server in plan.servers] == [
         ("switched off in Claude Code for /app, /c; goat-mcp starts it for every project",),
         (),
         (),

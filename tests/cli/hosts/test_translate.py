@@ -87,7 +87,7 @@ def test_an_env_file_is_copied_and_env_beats_it(tmp_path: Path) -> None:
         "env": {"A": "1", "B": "two words", "C": "line\nend", "D": "x", "E": "own"},
         "cwd": str(tmp_path),
     }
-    assert any("were copied" in told for told in found.told)
+    assert any("were copied" in told for told in found.notes)
 
 
 # R-SECRET-1: none in argv
@@ -119,7 +119,7 @@ def test_secrets_written_out_in_arguments_and_addresses_come_as_they_are_and_are
     found = one("cursor", entry)
 
     assert found.entry == entry
-    (line,) = found.told
+    (line,) = found.notes
     assert line.startswith(told) and "abcdef" not in line
     assert f"`{line}`" in (ROOT / "docs" / "moving-in.md").read_text()
 
@@ -138,7 +138,7 @@ def test_opencodes_references_become_ours() -> None:
         "command": "srv",
         "env": {"A": "${env:B:-}", "T": "x ${file:/home/me/t}", "R": "${file:/etc/oc/r}", "P": "{plain} {env:}"},
     }
-    assert found.told == (
+    assert found.notes == (
         "{env:B}: a variable that is not set reaches the server as an empty one",
         "{file:~/t}: the file has to be yours alone (chmod 600)",
         "{file:./r}: the file has to be yours alone (chmod 600)",
