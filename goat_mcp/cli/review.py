@@ -31,8 +31,7 @@ def review() -> None:
 def list_changes(workspace: Sequence[str], as_json: bool) -> None:
     """List the changes that wait in this workspace, oldest first."""
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.files.changes.review import OWNER
-    from goat_mcp.files.changes.review_resource import described
+    from goat_mcp.files.changes.review import OWNER, described
 
     here = _here(workspace)
     waiting = here.oldest_first(OWNER)

@@ -35,7 +35,7 @@ def refuse_if_run_by_a_model(what: str) -> None:
 def command_workspace(named: Sequence[str], state: StateDirectory) -> Workspace:
     """Raises `ToolError` where that is no directory, or where nobody named one in / or the home directory."""
     from goat_mcp.files.workspace import Workspace
-    from goat_mcp.files.workspace.default_roots import default_roots
+    from goat_mcp.files.workspace.roots import default_roots
     from goat_mcp.gateway.path_checks import named_roots
 
     roots = named_roots([Path(name) for name in named]) or default_roots()

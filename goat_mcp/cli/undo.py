@@ -15,7 +15,7 @@ from goat_mcp.cli import flags
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.calls.audit import AuditLog
     from goat_mcp.files.changes.change import Change
-    from goat_mcp.files.changes.undo import Attempt, Undo
+    from goat_mcp.files.changes.undo import Undo, UndoAttempt
 
 NOT_ALL_UNDONE = 5
 
@@ -84,7 +84,7 @@ def undo(
     return NOT_ALL_UNDONE if any(attempt.outcome == "refused" for attempt in attempts) else 0
 
 
-async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[Attempt]:
+async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[UndoAttempt]:
     from goat_mcp.core.context import ToolContext
     from goat_mcp.files.changes.change import UNDO
 
@@ -156,7 +156,7 @@ def _principal_note(change: Change) -> str:
     return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
 
 
-def _attempt_line(attempt: Attempt) -> str:
+def _attempt_line(attempt: UndoAttempt) -> str:
     change = attempt.change
     match attempt.outcome:
         case "refused":
@@ -173,7 +173,7 @@ def _kind(change: Change) -> str:
     return "created" if change.before is None else "removed" if change.after is None else "changed"
 
 
-def _described(attempt: Attempt) -> dict[str, Any]:
+def _described(attempt: UndoAttempt) -> dict[str, Any]:
     return {
         **_fields(attempt.change),
         "outcome": str(attempt.outcome),

@@ -20,7 +20,7 @@ from goat_mcp.core.calling_model import calling_model
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
-from goat_mcp.files.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.files.editing.read_state import ReadFilesSnapshot, record_as_read, shown_file
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.output_capture import OutputPart, cut
@@ -64,7 +64,7 @@ class CommandCall:
     in_background: bool
     changes_cwd: bool
     """Whether the directory at its end becomes the shell's."""
-    reads_before: ReadFilesBefore
+    reads_before: ReadFilesSnapshot
     notices: list[str]
 
 

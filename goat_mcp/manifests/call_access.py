@@ -21,7 +21,7 @@ from goat_mcp.calls.permissions.patterns import text_pattern
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.tool import Access
-from goat_mcp.files.memory.memories import Memories, slug
+from goat_mcp.files.memory import Memories, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.manifests.tool_document import Export
 

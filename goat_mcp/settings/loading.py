@@ -11,7 +11,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.files.workspace.default_roots import default_roots
+from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.settings.checked import nearest, settings_of
 from goat_mcp.settings.settings import (
     ENV_PREFIX,

@@ -22,8 +22,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
-from goat_mcp.files.editing.options import EditOptions, FileOptions
-from goat_mcp.files.search.options import SearchLimits
+from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 from goat_mcp.web.options import WebOptions

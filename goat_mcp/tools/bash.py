@@ -26,7 +26,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.files.editing.shell_reads import ReadFilesBefore
+from goat_mcp.files.editing.read_state import ReadFilesSnapshot
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.bash_script import find_bash
@@ -156,7 +156,7 @@ class Bash(
             if given.script and reads.covers_all:
                 environment |= reads.variables
             confined, sandbox = await self._confine(input, ctx, directory, notices)
-            before = ReadFilesBefore.of(session.reads)
+            before = ReadFilesSnapshot.of(session.reads)
             # bash itself comes from the user's PATH, whatever PATH the command is to see. A sandbox shows the system's.
             path = await self.environment.login_path.read() if confined is None else _SYSTEM_PATH
             command = self._start(given.script or reads.script, given, environment, path, started_in, confined)

@@ -19,17 +19,16 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.changes.call_files import Changes, DirectChanges
-from goat_mcp.files.documents.one_line import shown_path
+from goat_mcp.files.documents.line_ends import count_lines
 from goat_mcp.files.documents.text_encoding import TextFormat
-from goat_mcp.files.editing.current_file import open_current
+from goat_mcp.files.documents.visible_text import shown_path
+from goat_mcp.files.editing.current_file import StoredText, load_text, open_current
 from goat_mcp.files.editing.edit_list import Edited, TextEdit, apply_edits
-from goat_mcp.files.editing.lines import count_lines
 from goat_mcp.files.editing.matching import Tier
 from goat_mcp.files.editing.numbered_diff import NumberedDiff, diff
-from goat_mcp.files.editing.options import EditOptions, FileOptions
 from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
-from goat_mcp.files.editing.stored_text import StoredText, load_text
+from goat_mcp.files.settings import EditOptions, FileOptions
 from goat_mcp.files.workspace import Files, FileVersion, Workspace, WorkspacePath
 from goat_mcp.state.sessions import FileSeen, Sessions
 
@@ -153,7 +152,7 @@ class Edit(
                 now = outcome.version
                 whole = seen is None or seen.whole
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole))
-        return await files.told(outcome.result)
+        return await files.finish(outcome.result)
 
     def _edit(self, target: _EditCall) -> _EditOutcome:
         if not target.edits[0].old and target.files.stat(target.path) is None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
+import os
+import re
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pydantic import Field
@@ -16,17 +20,18 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.search.cancellable import in_thread
-from goat_mcp.files.search.clock import SearchClock
-from goat_mcp.files.search.engine import SearchEngine
+from goat_mcp.files.documents.visible_text import visible_line
+from goat_mcp.files.search.clock import SearchClock, in_thread
+from goat_mcp.files.search.engine import Search, SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
-from goat_mcp.files.search.listing import MAX_ENTRIES, Listing, list_newest
-from goat_mcp.files.search.options import SearchLimits
-from goat_mcp.files.search.query import Target
-from goat_mcp.files.search.shown_text import one_line
+from goat_mcp.files.search.path_rules import rules_of_directory
+from goat_mcp.files.search.query import Query, Target
+from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 
 _NOTHING = "No files found"
+MAX_ENTRIES = 1_000_000
+_SECOND_LOOK_S = 5.0
 
 
 class GlobInput(ToolInput):
@@ -131,6 +136,72 @@ class _Start:
     may_be_missing: bool
 
 
+@dataclass
+class Listing:
+    """The first paths (relative, `./` in front), newest first, and how many there are.
+
+    `only_ignored`: nothing else matched. `deeper`: if nothing matched, how many files further down do.
+    """
+
+    paths: list[str]
+    total: int = 0
+    is_complete: bool = True
+    timed_out: bool = False
+    too_many: bool = False
+    only_ignored: bool = False
+    deeper: int = 0
+
+
+def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ignored: bool) -> Listing:
+    """Walk once; if nothing matches, once more for ignored files and, for a bare name, for deeper ones."""
+    query = Query(
+        path_rules=rules_of_directory(pattern.literal_names),
+        max_depth=pattern.max_depth,
+        include_ignored=include_ignored,
+    )
+    found = _walk(search, query, pattern.expression, limit)
+    if found.total or search.clock.is_over:
+        return found
+    if not include_ignored:
+        hidden = _walk(search.part(_SECOND_LOOK_S), replace(query, include_ignored=True), pattern.expression, limit)
+        if hidden.total:
+            hidden.only_ignored = True
+            return hidden
+    if "/" not in pattern.text and not search.clock.is_over:
+        deeper = _walk(search.part(_SECOND_LOOK_S), replace(query, max_depth=None), f".*/(?:{pattern.expression})", 1)
+        found.deeper = deeper.total
+    return found
+
+
+def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
+    matches = re.compile(rf"\./(?:{expression})", re.DOTALL).fullmatch
+    fd = search.target.fd
+    listing = Listing([])
+    lstat = os.lstat
+
+    def entries() -> Iterator[tuple[int, str]]:
+        listed = total = 0
+        for paths in batches:
+            listed += len(paths)
+            for path in filter(matches, paths):
+                try:
+                    mtime_ns = lstat(path, dir_fd=fd).st_mtime_ns
+                except OSError:
+                    continue  # gone since it was listed
+                total += 1
+                yield -mtime_ns, path
+            listing.total = total
+            if listed > MAX_ENTRIES:
+                listing.too_many = True
+                return
+
+    with closing(search.files(query)) as batches:
+        listing.paths = [path for _, path in heapq.nsmallest(limit, entries())]
+    listing.timed_out = search.clock.timed_out
+    listing.is_complete = not listing.too_many and not listing.timed_out and not search.is_partial
+    return listing
+
+
 def _answer(listing: Listing, shown: list[str]) -> ToolResult:
     notices: list[str] = []
     is_truncated = listing.total > len(shown)
@@ -153,4 +224,4 @@ def _answer(listing: Listing, shown: list[str]) -> ToolResult:
         "timed_out": listing.timed_out,
         "truncated": is_truncated,
     }
-    return text_result("\n".join(map(one_line, shown)) or _NOTHING, facts=facts, notices=notices)
+    return text_result("\n".join(map(visible_line, shown)) or _NOTHING, facts=facts, notices=notices)

@@ -17,17 +17,15 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.search.cancellable import in_thread
-from goat_mcp.files.search.clock import SearchClock
-from goat_mcp.files.search.content import Found, Page, count_ignored, find
+from goat_mcp.files.documents.visible_text import visible_line
+from goat_mcp.files.search.clock import SearchClock, in_thread
+from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
 from goat_mcp.files.search.engine import Search, SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob
-from goat_mcp.files.search.options import SearchLimits
 from goat_mcp.files.search.path_rules import rules_of_globs
 from goat_mcp.files.search.priority import SearchPriority
-from goat_mcp.files.search.query import Query, Target
-from goat_mcp.files.search.records import FoundLine
-from goat_mcp.files.search.shown_text import one_line
+from goat_mcp.files.search.query import Query, ResultLine, Target
+from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
 
 _MAX_PATTERN_CHARS = 32_768
@@ -141,7 +139,7 @@ class _GrepAnswer:
 
     search: Search
     input: GrepInput
-    found: Found
+    found: ContentMatches
     ignored: tuple[int, bool]
     problem: str
 
@@ -165,22 +163,22 @@ class _GrepAnswer:
             "num_matches": found.num_matches,
             "truncated": self._is_truncated(),
             "timed_out": found.timed_out,
-            "engine": self.search.engine.name,
+            "engine": "ripgrep",
         }
         return text_result(text, facts=facts, notices=notices)
 
     def _lines(self) -> list[str]:
         shown = self.search.shown
         if self.input.output_mode == "content":
-            return [self._line(line) if isinstance(line, FoundLine) else "--" for line in self.found.lines]
+            return [self._line(line) if isinstance(line, ResultLine) else "--" for line in self.found.lines]
         if self.input.output_mode == "count":
-            return [f"{one_line(shown(file.path))}:{file.count}" for file in self.found.files]
-        return [one_line(shown(file.path)) for file in self.found.files]
+            return [f"{visible_line(shown(file.path))}:{file.count}" for file in self.found.files]
+        return [visible_line(shown(file.path)) for file in self.found.files]
 
-    def _line(self, line: FoundLine) -> str:
+    def _line(self, line: ResultLine) -> str:
         mark = ":" if line.is_match else "-"
         number = f"{line.number}{mark}" if self.input.line_numbers and line.number else ""
-        return f"{one_line(self.search.shown(line.path))}{mark}{number}{one_line(line.text)}"
+        return f"{visible_line(self.search.shown(line.path))}{mark}{number}{visible_line(line.text)}"
 
     def _num_lines(self) -> int:
         """The lines shown, or those that were counted; 0 if only files were asked for."""
@@ -189,7 +187,7 @@ class _GrepAnswer:
 
     def _num_shown(self) -> int:
         if self.input.output_mode == "content":
-            return sum(isinstance(line, FoundLine) for line in self.found.lines)
+            return sum(isinstance(line, ResultLine) for line in self.found.lines)
         return len(self.found.files)
 
     def _unit(self) -> str:
@@ -203,7 +201,7 @@ class _GrepAnswer:
         found = self.found
         notices: list[str] = []
         if found.terms:
-            terms = ", ".join(one_line(term) for term in found.terms)
+            terms = ", ".join(visible_line(term) for term in found.terms)
             notices.append(f"nothing matches the whole pattern; searched each term by itself: {terms}")
         if self.input.output_mode == "count" and found.num_files:
             notices.append(f"{found.num_matches} matches in {found.num_files} files")

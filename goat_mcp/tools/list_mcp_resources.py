@@ -19,7 +19,7 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.documents.one_line import one_line
+from goat_mcp.files.documents.visible_text import one_line
 from goat_mcp.state.spill import SpillFiles
 
 ALL_WAIT_S = 10.0

@@ -18,8 +18,8 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.changes.call_files import Changes, DirectChanges
-from goat_mcp.files.editing.options import FileOptions
 from goat_mcp.files.editing.read_state import ReadState
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import FileSeen, Sessions
 
@@ -95,4 +95,4 @@ class NotebookEdit(
             if seen is not None:
                 now = outcome.version
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, seen.whole))
-        return await files.told(outcome.result)
+        return await files.finish(outcome.result)

@@ -24,16 +24,30 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.changes.call_files import CallFiles, Changes, DirectChanges
 from goat_mcp.files.documents.excerpt import excerpt_of_text
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, is_pdf, size_text
 from goat_mcp.files.documents.image import fit_image
-from goat_mcp.files.documents.line_index import MAX_HASHED_BYTES, IndexKey, LineIndexes, read_block
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.files.documents.notebook import NotANotebook, show_notebook
-from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
-from goat_mcp.files.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
-from goat_mcp.files.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
+from goat_mcp.files.documents.pdf import Deadline, PageRange, parse_pages, read_pdf
+from goat_mcp.files.documents.rendering import (
+    Rendering,
+    Selection,
+    render_image,
+    render_notebook,
+    render_pdf,
+    render_text,
+)
+from goat_mcp.files.documents.streamed_text import (
+    MAX_HASHED_BYTES,
+    IndexKey,
+    LineIndexes,
+    LinesNotReached,
+    ReadLimits,
+    excerpt_of_stream,
+    read_block,
+)
 from goat_mcp.files.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, OpenedFile, Workspace, WorkspacePath
 from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.state.sessions import FileSeen, Sessions
@@ -102,7 +116,7 @@ class _Request:
 
     files: CallFiles
     path: WorkspacePath
-    asked: Asked
+    asked: Selection
     deadline_s: float
     notices: tuple[str, ...] = ()
     stop: threading.Event = field(default_factory=threading.Event)
@@ -116,7 +130,7 @@ class _Request:
 class _ReadAnswer:
     """What the client gets, and what its session has seen by that."""
 
-    shown: Shown
+    shown: Rendering
     real_path: str
     seen: FileSeen
 
@@ -176,7 +190,7 @@ class Read(
         return _Request(
             files,
             path,
-            Asked(input.offset, input.limit, pages, max_chars, input.max_bytes),
+            Selection(input.offset, input.limit, pages, max_chars, input.max_bytes),
             deadline_s=time.monotonic() + max(ctx.wait_left_s() - ANSWER_S, 0.0),
             notices=(*((near,) if near else ()), *files.notices(path)),
         )
@@ -220,7 +234,7 @@ class Read(
         _refuse_binary(request.path, data, len(data))
         decoded = decode_for_reading(data, legacy_encoding=self.options.legacy_encoding)
         asked = request.asked
-        shown = shown_text(excerpt_of_text(decoded, asked.offset, request.limit, asked.max_chars), asked)
+        shown = render_text(excerpt_of_text(decoded, asked.offset, request.limit, asked.max_chars), asked)
         return _answer(file, shown, hashlib.sha256(data).hexdigest())
 
     def _streamed_text(self, request: _Request, file: OpenedFile, head: bytes) -> _ReadAnswer:
@@ -233,37 +247,37 @@ class Read(
         )
         index = self.indexes.of(key, head)
         asked = request.asked
-        bounds = Bounds(asked.offset, request.limit, asked.max_chars, request.deadline_s, request.stop)
+        limits = ReadLimits(asked.offset, request.limit, asked.max_chars, request.deadline_s, request.stop)
         try:
-            excerpt = excerpt_of_stream(file.fd, index, bounds, self.options.legacy_encoding)
+            excerpt = excerpt_of_stream(file.fd, index, limits, self.options.legacy_encoding)
         except LinesNotReached:
             raise ToolError(
                 ErrorCode.TIMEOUT,
                 f"line {asked.offset} of {request.path} was not reached in time: {index.total_lines:,} lines "
-                f"counted in {in_words(index.scanned_bytes)} of {in_words(found.st_size)}",
+                f"counted in {size_text(index.scanned_bytes)} of {size_text(found.st_size)}",
                 "Call again: counting goes on from there. Grep finds text in large files faster.",
             ) from None
-        return _answer(file, shown_text(excerpt, asked), index.sha256)
+        return _answer(file, render_text(excerpt, asked), index.sha256)
 
     def _image(self, request: _Request, file: OpenedFile) -> _ReadAnswer:
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
             image = _about(request.path, lambda: fit_image(stream, file.stat.st_size))
-        return _answer(file, shown_image(image, str(request.path), file.stat.st_size), _hash(file))
+        return _answer(file, render_image(image, str(request.path), file.stat.st_size), _hash(file))
 
     def _pdf(self, request: _Request, file: OpenedFile) -> _ReadAnswer:
         asked = request.asked
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
-            patience = Patience(request.deadline_s, request.stop)
+            patience = Deadline(request.deadline_s, request.stop)
             pdf = _about(request.path, lambda: read_pdf(stream, asked.pages, asked.max_chars, patience))
-        return _answer(file, shown_pdf(pdf, asked), _hash(file))
+        return _answer(file, render_pdf(pdf, asked), _hash(file))
 
     def _notebook(self, request: _Request, file: OpenedFile) -> _ReadAnswer:
         if file.stat.st_size > MAX_NOTEBOOK_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,
-                f"the notebook {request.path} has {in_words(file.stat.st_size)}; at most 100 MB are read",
+                f"the notebook {request.path} has {size_text(file.stat.st_size)}; at most 100 MB are read",
                 "Clear its outputs (jupyter nbconvert --clear-output --inplace), or search it with Grep.",
             )
         data = file.read()
@@ -280,10 +294,10 @@ class Read(
             answer = self._text_in_memory(request, file, data)
             notice = f"not a readable notebook, so shown as text: {problem}"
             return replace(answer, shown=replace(answer.shown, notices=(notice, *answer.shown.notices)))
-        return _answer(file, shown_notebook(notebook, asked), hashlib.sha256(data).hexdigest())
+        return _answer(file, render_notebook(notebook, asked), hashlib.sha256(data).hexdigest())
 
 
-def _answer(file: OpenedFile, shown: Shown, sha256: str) -> _ReadAnswer:
+def _answer(file: OpenedFile, shown: Rendering, sha256: str) -> _ReadAnswer:
     # The mtime from before reading: a change since then has another one.
     seen = FileSeen(sha256, file.stat.st_size, file.stat.st_mtime_ns, whole=shown.is_whole)
     return _ReadAnswer(shown, str(file.real_path), seen)
@@ -319,7 +333,7 @@ def _refuse_binary(path: WorkspacePath, head: bytes, size: int) -> None:
     if looks_binary(head):
         raise ToolError(
             ErrorCode.BINARY,
-            f"{path} is a binary file {binary_type(head[:HEAD_BYTES])}, {in_words(size)}",
+            f"{path} is a binary file {binary_type(head[:HEAD_BYTES])}, {size_text(size)}",
             "Look into it by Bash with a program that knows its format, such as file, xxd or unzip -l.",
             facts={"size": size},
         )

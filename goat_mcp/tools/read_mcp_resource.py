@@ -21,7 +21,7 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.documents.one_line import one_line
+from goat_mcp.files.documents.visible_text import one_line
 from goat_mcp.state.spill import SpillFiles
 
 ANSWER_S = 5.0

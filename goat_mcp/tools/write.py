@@ -19,17 +19,15 @@ from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.changes.call_files import Changes, DirectChanges
-from goat_mcp.files.documents.line_ends import Eol, split_lines
-from goat_mcp.files.documents.one_line import shown_path
+from goat_mcp.files.documents.line_ends import Eol, FileText, count_lines, split_lines
 from goat_mcp.files.documents.text_encoding import TextFormat, check_insertion, looks_binary
-from goat_mcp.files.editing.changed_lines import count_changed_lines
-from goat_mcp.files.editing.current_file import open_current
-from goat_mcp.files.editing.lines import FileText, count_lines
+from goat_mcp.files.documents.visible_text import shown_path
+from goat_mcp.files.editing.current_file import StoredText, load_text, open_current
 from goat_mcp.files.editing.matching import to_bytes, to_text
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.editing.numbered_diff import count_changed_lines
 from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
-from goat_mcp.files.editing.stored_text import StoredText, load_text
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, FileVersion, Workspace, WorkspacePath
 from goat_mcp.state.sessions import FileSeen, Sessions
 
@@ -110,7 +108,7 @@ class Write(
             outcome = await anyio.to_thread.run_sync(partial(self._write, target))
             now = outcome.version
             reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole=True))
-        return await files.told(outcome.result)
+        return await files.finish(outcome.result)
 
     def _write(self, target: _WriteCall) -> _WriteOutcome:
         if target.files.stat(target.path) is None:

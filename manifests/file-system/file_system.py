@@ -19,8 +19,9 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.files.changes.call_files import CallFiles, Changes
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, in_words
-from goat_mcp.files.documents.line_index import MAX_HASHED_BYTES
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, size_text
+from goat_mcp.files.documents.line_ends import FileText, count_lines
+from goat_mcp.files.documents.streamed_text import MAX_HASHED_BYTES
 from goat_mcp.files.documents.text_encoding import (
     SAMPLE_BYTES,
     TextFormat,
@@ -28,13 +29,11 @@ from goat_mcp.files.documents.text_encoding import (
     decode_for_reading,
     looks_binary,
 )
-from goat_mcp.files.editing.current_file import open_current
-from goat_mcp.files.editing.lines import FileText, count_lines
+from goat_mcp.files.editing.current_file import load_text, open_current
 from goat_mcp.files.editing.matching import to_bytes
-from goat_mcp.files.editing.options import FileOptions
 from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
-from goat_mcp.files.editing.stored_text import load_text
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
 from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
@@ -119,7 +118,7 @@ class Reading:
         if not wanted and looks_binary(data[:SAMPLE_BYTES]):
             raise ToolError(
                 ErrorCode.BINARY,
-                f"{path} is a binary file {binary_type(data[:HEAD_BYTES])}, {in_words(size)}",
+                f"{path} is a binary file {binary_type(data[:HEAD_BYTES])}, {size_text(size)}",
                 "Set encoding to base64 to get its bytes.",
                 facts={"size": size},
             )
@@ -195,7 +194,7 @@ class Writing:
             if version is not None:
                 whole = seen is None or seen.whole
                 reads.record(str(real_path), FileSeen(version.sha256, version.size, version.mtime_ns, whole))
-        return await files.told(result)
+        return await files.finish(result)
 
 
 @dataclass(frozen=True)

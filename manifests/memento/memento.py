@@ -20,7 +20,7 @@ from goat_mcp.core.resources import Announcements
 from goat_mcp.core.result import text_result
 from goat_mcp.core.rights import USERS
 from goat_mcp.files.changes.file_changes import FileChanges
-from goat_mcp.files.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
+from goat_mcp.files.memory import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.state.private_file import write_private
@@ -197,8 +197,8 @@ class _ProjectNote:
 
         async with self.workspace.lock(self.workspace.real_path(self.path)):
             size = await anyio.to_thread.run_sync(write)
-        told = await files.told(text_result(f"Wrote {self.path} ({size:,} bytes).", facts={"staged": False}))
-        return {"path": str(self.path), "size": size, **(told.facts or {}), "message": told.text}
+        result = await files.finish(text_result(f"Wrote {self.path} ({size:,} bytes).", facts={"staged": False}))
+        return {"path": str(self.path), "size": size, **(result.facts or {}), "message": result.text}
 
     async def delete(self) -> Mapping[str, Any] | None:
         files = self.changes.of(self.workspace, self.ctx.call, _TOOL)
@@ -216,9 +216,9 @@ class _ProjectNote:
             if not await anyio.to_thread.run_sync(delete):
                 return None
         done = text_result(f"Deleted {self.path}.", facts={"staged": False})
-        told = await files.told(done)
-        facts = told.facts or {}
-        message = {} if told.text == done.text else {**facts, "message": told.text}
+        result = await files.finish(done)
+        facts = result.facts or {}
+        message = {} if result.text == done.text else {**facts, "message": result.text}
         return {"deleted": not facts.get("staged"), **message}
 
 

@@ -28,7 +28,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-1",
         "Paths are checked by opening them below a pinned directory, and that descriptor is used from then on.",
-        "files/workspace/beneath files/workspace/kernel",
+        "files/workspace/beneath",
         "files/workspace/test_confinement.py::"
         "test_reads_leak_nothing_while_something_is_swapped_with_a_link "
         "contract/test_file_cases.py::test_fs_07_no_read_wins_the_race_against_a_link",
@@ -71,7 +71,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-6",
         "New files and folders are confined like old ones; a dangling link creates nothing.",
-        "files/workspace/beneath files/workspace/writing files/workspace/new_folders",
+        "files/workspace/beneath files/workspace/writing",
         "files/workspace/test_confinement.py::test_nothing_is_written_or_created_outside "
         "contract/test_file_cases.py::test_a_write_that_leads_out_is_refused_and_creates_nothing",
     ),
@@ -107,9 +107,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-FILE-9b",
         "One table of names, each with the program that obeys it, serves file tools, commands and the sandbox; below "
         "`.git` a sandboxed command makes what a commit needs, and all else that is new is set aside.",
-        "files/workspace/protected files/workspace/protected_names files/workspace/git_state "
+        "files/workspace/protected "
         "calls/permissions/permission calls/permissions/command_files commands/sandbox/git_directories "
-        "commands/sandbox/git_directories commands/sandbox/placeholders",
+        "commands/sandbox/placeholders",
         "files/workspace/test_protected.py::test_f13_07_* "
         "calls/permissions/test_protected_paths_in_use.py::test_f13_07_* "
         "commands/sandbox/test_git_state.py::test_f13_06_* "
@@ -128,7 +128,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-11",
         "Output is bounded, valid text, and shows what would hide or reorder it.",
-        "files/documents/visible_text files/documents/shown",
+        "files/documents/visible_text files/documents/rendering",
         "contract/test_file_cases.py::test_fs_16_a_sparse_file_of_20_gib_costs_no_memory "
         "contract/test_file_cases.py::test_fs_42_hostile_bytes_are_shown_and_not_performed",
     ),
@@ -528,7 +528,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-7b",
         "What is invisible in a definition, a log message, progress or a question is shown; a tool whose data hide "
         "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
-        "files/documents/visible_text files/documents/visible_json catalog/schemas/visible_schema "
+        "files/documents/visible_text catalog/schemas/visible_schema "
         "upstreams/listing/entry_validation "
         "upstreams/server_requests/request_handlers upstreams/listing/suspicious_texts "
         "upstreams/pinning/pin_review",
@@ -583,7 +583,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Whatever is stored that grants or shows something carries its principal and session, and no store has a "
         "lookup without them. Only the command line, which is the operator's, sees everybody's.",
         "state/plans calls/permissions/plan_approval server/caller_identity files/changes/review "
-        "files/memory/memories agents/teams/coordinator",
+        "files/memory agents/teams/coordinator",
         "server/test_two_principals.py::test_* server/http/test_http_principals.py::test_f13_02*",
     ),
     _rule(

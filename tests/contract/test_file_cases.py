@@ -24,7 +24,7 @@ import pytest
 
 from goat_mcp.core.result import ToolResult
 from goat_mcp.embed import EmbeddedTools, open_tools
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Kernel
 from tests.files.workspace.exchange import swapping
 from tests.repetitions import times
 

@@ -36,8 +36,8 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.files.changes.review import Review
-from goat_mcp.files.changes.session_stage import SessionStage
-from goat_mcp.files.memory.memories import Memories
+from goat_mcp.files.changes.staged_files import SessionStage
+from goat_mcp.files.memory import Memories
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity
 from goat_mcp.settings.settings import Settings
@@ -433,7 +433,7 @@ IN_MEMORY = {
         OWN,
     ),
     "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
-    "files/changes/session_stage:SessionStage._ids": "by session",
+    "files/changes/staged_files:SessionStage._ids": "by session",
     "calls/extensions/steps:Steps._hidden": "by session",
     "catalog/uri_ownership:UriOwnership._sessions": "by session",
     "calls/hooks/session_events:SessionEvents._begun": "by session",

@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.files.editing.options import EditOptions, FileOptions
+from goat_mcp.files.settings import EditOptions, FileOptions
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import FileSeen, Sessions
 from goat_mcp.tools.edit import Edit

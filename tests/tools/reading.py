@@ -11,7 +11,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.read import Read

@@ -10,7 +10,7 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.tool import Access
 from goat_mcp.files.editing.current_file import MAX_BYTES
-from goat_mcp.files.editing.options import EditOptions, FileOptions
+from goat_mcp.files.settings import EditOptions, FileOptions
 from goat_mcp.tools.edit import Edit
 from tests.tools.changing import Desk, state_of
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from tests.repetitions import examples
 from tests.tools.changing import Desk, state_of
 

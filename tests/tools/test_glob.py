@@ -1,4 +1,4 @@
-"""Glob over both engines: the same question has the same answer. Ids in test names are those of the shared cases."""
+"""Glob over ripgrep. Ids in test names are those of the shared cases."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from tests.files.search.search_tools import ENGINES, Folder, folder
+from tests.files.search.search_tools import Folder, folder
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=ENGINES)
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
-    return folder(tmp_path, request.param)
+@pytest.fixture
+def files(tmp_path: Path) -> Folder:
+    return folder(tmp_path)
 
 
 class TestPatterns:

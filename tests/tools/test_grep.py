@@ -1,4 +1,4 @@
-"""Grep over both engines: the same question has the same answer. Ids in test names are those of the shared cases."""
+"""Grep over ripgrep. Ids in test names are those of the shared cases."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.tools.grep import Grep, GrepInput
-from tests.files.search.search_tools import ENGINES, Folder, folder
+from tests.files.search.search_tools import Folder, folder
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=ENGINES)
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
-    return folder(tmp_path, request.param)
+@pytest.fixture
+def files(tmp_path: Path) -> Folder:
+    return folder(tmp_path)
 
 
 class TestModes:
@@ -37,7 +37,7 @@ class TestModes:
             "num_matches": 0,
             "truncated": False,
             "timed_out": False,
-            "engine": files.engine.chosen.name,
+            "engine": "ripgrep",
         }
 
     async def test_files_of_the_same_age_come_in_order_of_their_paths(self, files: Folder) -> None:
@@ -321,7 +321,7 @@ class TestPatterns:
             (r"a{0}f", [1, 2]),
         ],
     )
-    async def test_the_engines_read_one_dialect(self, files: Folder, pattern: str, lines: list[int]) -> None:
+    async def test_patterns_are_in_the_syntax_of_ripgrep(self, files: Folder, pattern: str, lines: list[int]) -> None:
         files.write("a.txt", "foo\nfoo bar\n1234\na-b]\nx rhythm\nÉcolé\n")
 
         found = await files.content(pattern)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.state.sessions import FileSeen
 from tests.tools.reading import Desk
 

@@ -25,9 +25,9 @@ from reportlab.pdfgen.canvas import Canvas  # pyright: ignore[reportMissingTypeS
 
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.result import ToolResult
-from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
-from goat_mcp.files.documents.shown import Asked, shown_pdf
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.documents.pdf import Deadline, PageRange, parse_pages, read_pdf
+from goat_mcp.files.documents.rendering import Selection, render_pdf
+from goat_mcp.files.settings import FileOptions
 from tests.tools.reading import Desk
 
 pytestmark = pytest.mark.anyio
@@ -451,8 +451,8 @@ async def test_pages_that_were_not_read_in_time_are_left_for_the_next_call(desk:
         stop = threading.Event()
         if stopped:
             stop.set()
-        found = read_pdf(io.BytesIO(pdf(3)), None, 48_000, Patience(deadline_s, stop))
-        answer = shown_pdf(found, Asked(None, None, None, 48_000))
+        found = read_pdf(io.BytesIO(pdf(3)), None, 48_000, Deadline(deadline_s, stop))
+        answer = render_pdf(found, Selection(None, None, None, 48_000))
         seen.append(answer.text)
         return " ".join(answer.notices)
 

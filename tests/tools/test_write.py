@@ -8,7 +8,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.tool import Access
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.tools.write import Write
 from tests.tools.changing import Desk, state_of
 

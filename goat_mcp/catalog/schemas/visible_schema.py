@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, cast
 
 from goat_mcp.catalog.schemas.keywords import NAMED, ONE, SEVERAL
-from goat_mcp.files.documents.visible_json import hides_something, make_json_visible, visible_names
+from goat_mcp.files.documents.visible_text import hides_something, make_json_visible, visible_names
 
 DATA = frozenset(
     {

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from goat_mcp.files.editing.json_spans import JsonObject, Member, TooManyItems, object_at, skip_blanks
+from goat_mcp.settings.json_spans import JsonObject, Member, TooManyItems, object_at, skip_blanks
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])', re.S)

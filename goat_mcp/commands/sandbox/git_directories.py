@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goat_mcp.files.workspace.git_state import GIT, LISTS, RUN_BY_GIT, commit_needs
+from goat_mcp.files.workspace.protected import GIT, LISTS, RUN_BY_GIT, commit_needs
 
 MERCURIAL = ".hg"
 COVERED = ("hooks", "modules")

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from goat_mcp.commands.sandbox.git_directories import WatchedFolder, entries_of
 from goat_mcp.commands.sandbox.no_follow import NoFollow
-from goat_mcp.files.workspace.git_state import RESUMED, SET_ASIDE
+from goat_mcp.files.workspace.protected import RESUMED, SET_ASIDE
 
 _MAX_SHOWN = 5
 

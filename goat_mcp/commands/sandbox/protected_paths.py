@@ -27,7 +27,7 @@ from goat_mcp.commands.sandbox.git_directories import (
     is_bare_repository,
     protected_in,
 )
-from goat_mcp.files.workspace.git_state import GIT
+from goat_mcp.files.workspace.protected import GIT
 
 _FILE = "found"
 """Not `.json`: the notes of placeholders in the same folder end in that."""

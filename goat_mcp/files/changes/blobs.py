@@ -1,7 +1,7 @@
 """Old contents by their SHA-256, in one private folder.
 
 A small content is copied. For a large one a second name of the old file is enough: our writes replace files, so that
-the old one stays as it was. Only where that cannot be done (another file system, a file that is overwritten) is it
+the old one stays as it was. Only if that cannot be done (another file system, a file that is overwritten), it is
 copied too.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.roots import NO_FOLLOW
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
@@ -27,7 +27,7 @@ _UNDER_WAY_S = 3600.0
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
 
 
-class NotTheContent(Exception):
+class WrongContent(Exception):
     """A file does not hold what it should."""
 
 
@@ -48,21 +48,21 @@ class Blobs:
         else:
             write_private(path, data)
 
-    def keep(self, place: Place, old: os.stat_result, sha256: str, *, in_place: bool) -> None:
-        """Keep the content of the file at `place`, which is about to go. Raises `OSError` or `NotTheContent`."""
+    def keep(self, location: Location, old: os.stat_result, sha256: str, *, in_place: bool) -> None:
+        """Keep the content of the file at `location`, which is about to go. Raises `OSError` or `WrongContent`."""
         if old.st_size <= LINKED_ABOVE_BYTES:
-            self.put(sha256, _content(place, sha256))
-        elif in_place or not self._linked(place, old, sha256):
-            self._copied(place, sha256)
+            self.put(sha256, _content(location, sha256))
+        elif in_place or not self._linked(location, old, sha256):
+            self._copied(location, sha256)
 
     def read(self, sha256: str) -> bytes:
-        """Raises `FileNotFoundError` where it is not kept, `NotTheContent` where it is damaged."""
+        """Raises `FileNotFoundError` if it is not kept, `WrongContent` if it is damaged."""
         data = self.path(sha256).read_bytes()
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise NotTheContent(str(self.path(sha256)))
+            raise WrongContent(str(self.path(sha256)))
         return data
 
-    def settle(self, sha256: str) -> None:
+    def finalize(self, sha256: str) -> None:
         """After the old file lost its name: make what was linked ours alone."""
         path = self.path(sha256)
         with suppress(OSError):
@@ -70,8 +70,8 @@ class Blobs:
             if found.st_nlink == 1 and stat.S_IMODE(found.st_mode) != 0o600:
                 path.chmod(0o600)
 
-    def let_go(self, file: os.stat_result) -> None:
-        """Where a change did not come to pass, its file may have a second name here: make that a file of its own.
+    def release(self, file: os.stat_result) -> None:
+        """If a change failed, its file may have a second name here: make that a file of its own.
 
         A file with several names would not be written any more (R-FILE-7).
         """
@@ -106,32 +106,32 @@ class Blobs:
         except OSError:
             return False
 
-    def _linked(self, place: Place, old: os.stat_result, sha256: str) -> bool:
+    def _linked(self, location: Location, old: os.stat_result, sha256: str) -> bool:
         temp = self._temp(sha256)
         try:
-            os.link(place.name, temp, src_dir_fd=place.parent_fd, follow_symlinks=False)
+            os.link(location.name, temp, src_dir_fd=location.parent_fd, follow_symlinks=False)
         except OSError:
             return False
         try:
             found = temp.lstat()
             if not os.path.samestat(found, old) or found.st_size != old.st_size:
-                raise NotTheContent(str(place.real))
+                raise WrongContent(str(location.real))
             temp.replace(self.path(sha256))
         finally:
-            # Still there where both were names of one file already: renaming one to the other does nothing.
+            # Still there if both were names of one file already: renaming one to the other does nothing.
             with suppress(FileNotFoundError):
                 temp.unlink()
         return True
 
-    def _copied(self, place: Place, sha256: str) -> None:
-        fd = os.open(place.name, _READ_FLAGS, dir_fd=place.parent_fd)
+    def _copied(self, location: Location, sha256: str) -> None:
+        fd = os.open(location.name, _READ_FLAGS, dir_fd=location.parent_fd)
         try:
             self._copy(fd, self.path(sha256), sha256)
         finally:
             os.close(fd)
 
     def _detach(self, path: Path) -> None:
-        """Replace a second name by a copy, or drop it where there is no room for one: the user's file comes first."""
+        """Replace a second name by a copy, or drop it if there is no room for one: the user's file comes first."""
         try:
             if path.name.startswith(TEMP_PREFIX):
                 raise OSError
@@ -140,7 +140,7 @@ class Blobs:
                 self._copy(fd, path, path.name)
             finally:
                 os.close(fd)
-        except (OSError, NotTheContent):
+        except (OSError, WrongContent):
             path.unlink()
 
     def _copy(self, source: int, path: Path, sha256: str) -> None:
@@ -155,7 +155,7 @@ class Blobs:
                 file.flush()
                 os.fsync(file.fileno())
             if digest.hexdigest() != sha256:
-                raise NotTheContent(str(path))
+                raise WrongContent(str(path))
             temp.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -172,10 +172,10 @@ class Blobs:
             return []
 
 
-def _content(place: Place, sha256: str) -> bytes:
-    fd = os.open(place.name, _READ_FLAGS, dir_fd=place.parent_fd)
+def _content(location: Location, sha256: str) -> bytes:
+    fd = os.open(location.name, _READ_FLAGS, dir_fd=location.parent_fd)
     with os.fdopen(fd, "rb", buffering=0) as file:
         data = file.read(LINKED_ABOVE_BYTES + 1)
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise NotTheContent(str(place.real))
+        raise WrongContent(str(location.real))
     return data

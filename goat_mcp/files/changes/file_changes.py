@@ -1,4 +1,4 @@
-"""What stands between the tools that change files and the workspace: the journal, and the review where it is on."""
+"""Between the tools that change files and the workspace: the journal, and the review if it is on."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.files.changes.call_files import CallFiles
+from goat_mcp.files.changes.call_files import CallFiles, JournaledFiles, WriteListener
 from goat_mcp.files.changes.change import Author
-from goat_mcp.files.changes.journaled_files import JournaledFiles, Written
 from goat_mcp.files.changes.review import Review
-from goat_mcp.files.changes.session_stage import SessionStage
-from goat_mcp.files.changes.staged_files import StagedFiles
+from goat_mcp.files.changes.staged_files import SessionStage, StagedFiles
 from goat_mcp.files.workspace import Workspace
 
 
 class FileChanges:
-    """The `Changes` of a gateway: journaled, or staged where `review_mode` says so."""
+    """The `Changes` of a gateway: journaled, or staged if `review_mode` says so."""
 
-    def __init__(self, review: Review, *, review_mode: bool, written: Written | None = None) -> None:
-        """`written` hears of each file that was written at once; not of those that a person applies later."""
+    def __init__(self, review: Review, *, review_mode: bool, written: WriteListener | None = None) -> None:
+        """`written` is called for each file that was written at once; not for those that a person applies later."""
         self.review = review
         self._written = written
         self._stage = SessionStage(review) if review_mode else None

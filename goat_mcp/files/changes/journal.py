@@ -11,16 +11,15 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goat_mcp.files.changes.blobs import Blobs, NotTheContent
-from goat_mcp.files.changes.change import Author, Change, Content
-from goat_mcp.files.changes.records import ChangeRecords
+from goat_mcp.files.changes.blobs import Blobs, WrongContent
+from goat_mcp.files.changes.change import Author, Change, ChangeRecords, Content
 from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath, WrittenFile
-from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.refusals import stale
 from goat_mcp.state.directory import StateDirectory
 
@@ -36,8 +35,8 @@ class JournalLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Journaled:
-    """What a write left. `written` is None where the file was removed; `not_kept` as in `Change`."""
+class JournaledWrite:
+    """The result of a write. `written` is None if the file was removed; `not_kept` as in `Change`."""
 
     written: WrittenFile | None
     change_id: str
@@ -74,66 +73,52 @@ class Journal:
         author: Author,
         undoes: str = "",
         new_mode: int | None = None,
-    ) -> Journaled:
+    ) -> JournaledWrite:
         """`Workspace.write_file`, with the old bytes kept. Hold the file's lock. Blocking."""
+        if not self.limits.total_bytes:
+            return JournaledWrite(workspace.write_file(path, data, expect=expect, new_mode=new_mode), "", "")
         entry = _Entry(self, author, expect, len(data), undoes)
-        return self._run(
-            workspace,
-            path,
-            entry,
-            lambda: workspace.write_file(path, data, expect=expect, before=entry, new_mode=new_mode),
-            lambda: workspace.write_file(path, data, expect=expect, new_mode=new_mode),
-        )
+        with self._recorded(workspace, path, entry):
+            written = workspace.write_file(path, data, expect=expect, before=entry, new_mode=new_mode)
+        return JournaledWrite(written, entry.id, entry.not_kept)
 
     def remove(
         self, workspace: Workspace, path: WorkspacePath, *, expect: FileVersion, author: Author, undoes: str = ""
-    ) -> Journaled:
+    ) -> JournaledWrite:
         """`Workspace.remove_file`, with the old bytes kept. Hold the file's lock. Blocking."""
-        entry = _Entry(self, author, expect, None, undoes)
-        return self._run(
-            workspace,
-            path,
-            entry,
-            lambda: workspace.remove_file(path, expect=expect, before=entry),
-            lambda: workspace.remove_file(path, expect=expect),
-        )
-
-    def _run(
-        self,
-        workspace: Workspace,
-        path: WorkspacePath,
-        entry: _Entry,
-        work: Callable[[], WrittenFile | None],
-        unrecorded: Callable[[], WrittenFile | None],
-    ) -> Journaled:
         if not self.limits.total_bytes:
-            return Journaled(unrecorded(), "", "")
-        self.let_go(workspace, path)
+            workspace.remove_file(path, expect=expect)
+            return JournaledWrite(None, "", "")
+        entry = _Entry(self, author, expect, None, undoes)
+        with self._recorded(workspace, path, entry):
+            workspace.remove_file(path, expect=expect, before=entry)
+        return JournaledWrite(None, entry.id, entry.not_kept)
+
+    @contextmanager
+    def _recorded(self, workspace: Workspace, path: WorkspacePath, entry: _Entry) -> Generator[None]:
+        """Record the change that the block makes; if it fails, as if it had never been tried."""
+        self.release(workspace, path)
         try:
-            written = work()
+            yield
         except BaseException:
             entry.take_back()
-            self.let_go(workspace, path)
+            self.release(workspace, path)
             raise
-        entry.settle()
-        self._count(entry)
-        return Journaled(written, entry.id, entry.not_kept)
-
-    def let_go(self, workspace: Workspace, path: WorkspacePath) -> None:
-        """A change that was cut short may have left the file with a second name of ours."""
-        with suppress(Exception):  # whatever is wrong with the path, writing it says so
-            found = workspace.stat(path)
-            if found is not None and found.st_nlink > 1:
-                self.blobs.let_go(found)
-
-    def _count(self, entry: _Entry) -> None:
+        entry.finalize()
         self._kept_bytes += entry.old_size
         if self._kept_bytes > self.limits.total_bytes // 4:
             self._kept_bytes = 0
             threading.Thread(target=self.prune, name="goat-journal", daemon=True).start()
 
+    def release(self, workspace: Workspace, path: WorkspacePath) -> None:
+        """A change that was cut short may have left the file with a second name of ours."""
+        with suppress(Exception):  # whatever is wrong with the path, writing it says so
+            found = workspace.stat(path)
+            if found is not None and found.st_nlink > 1:
+                self.blobs.release(found)
+
     def prune(self) -> None:
-        """Forget what is too old or too much. Blocking; where the state directory cannot be used, nothing happens."""
+        """Forget what is too old or too much. Blocking; if the state directory cannot be used, nothing happens."""
         with suppress(OSError):
             kept: set[str] = set()
             total_bytes = 0
@@ -170,36 +155,36 @@ class _Entry:
         self.not_kept = ""
         self.old_size = 0
 
-    def __call__(self, place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+    def __call__(self, location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
         self.not_kept = ""
         try:
-            change = self._change(place, old, sha256)
+            change = self._change(location, old, sha256)
             if change.before is not None and old is not None:
-                change = replace(change, not_kept=self._keep(place, old, change.before, in_place=in_place))
+                change = replace(change, not_kept=self._keep(location, old, change.before, in_place=in_place))
             self.not_kept = change.not_kept
             self._journal.records.store(change)
         except OSError as problem:
             self.not_kept = (problem.strerror or str(problem)).lower()
-        except NotTheContent:
-            raise stale(place.real, "changed since it was read") from None
+        except WrongContent:
+            raise stale(location.real, "changed since it was read") from None
 
-    def _change(self, place: Place, old: os.stat_result | None, sha256: str) -> Change:
+    def _change(self, location: Location, old: os.stat_result | None, sha256: str) -> Change:
         self.id = self.id or self._journal.records.new_id()
         before = after = None
         if old is not None and self._expect is not None:
             before = Content(self._expect.sha256, old.st_size, stat.S_IMODE(old.st_mode))
         if self._new_size is not None:
             after = Content(sha256, self._new_size)
-        real = place.real
-        return Change(self.id, time.time(), self._author, real, place.root.real, before, after, self._undoes)
+        real = location.real
+        return Change(self.id, time.time(), self._author, real, location.root.real, before, after, self._undoes)
 
-    def _keep(self, place: Place, old: os.stat_result, before: Content, *, in_place: bool) -> str:
-        """Why the old bytes are not kept; empty where they are."""
+    def _keep(self, location: Location, old: os.stat_result, before: Content, *, in_place: bool) -> str:
+        """Why the old bytes are not kept; empty if they are."""
         limit = self._journal.limits.total_bytes
         if before.size > limit:
             return f"its {before.size:,} bytes are more than files.journal_bytes, {limit:,}"
         try:
-            self._journal.blobs.keep(place, old, before.sha256, in_place=in_place)
+            self._journal.blobs.keep(location, old, before.sha256, in_place=in_place)
         except OSError as problem:
             return (problem.strerror or str(problem)).lower()
         self.old_size = before.size
@@ -211,7 +196,7 @@ class _Entry:
             with suppress(OSError):
                 self._journal.records.remove(self.id)
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """The change happened."""
         if self._expect is not None and self.old_size:
-            self._journal.blobs.settle(self._expect.sha256)
+            self._journal.blobs.finalize(self._expect.sha256)

@@ -1,23 +1,47 @@
-"""What a person can do about staged changes: look at them, apply them, reject them."""
+"""Staged changes: looking at them, applying and rejecting them, and the resources `goat://review` and
+`goat://review/ID`."""
 
 from __future__ import annotations
 
+import difflib
 import secrets
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Protocol
 
 import anyio.to_thread
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.resources import Announcements
+from goat_mcp.core.resources import Announcements, Reading, json_entry, json_reading, last_part, template
 from goat_mcp.core.rights import LOCAL
-from goat_mcp.files.changes.blobs import NotTheContent
-from goat_mcp.files.changes.change_audit import ChangeAudit, Unrecorded
-from goat_mcp.files.changes.journal import Journal, Journaled
-from goat_mcp.files.changes.shown_diff import shown_diff
+from goat_mcp.files.changes.blobs import WrongContent
+from goat_mcp.files.changes.change import sha256_of, sha256_on_disk, version_of
+from goat_mcp.files.changes.journal import Journal
 from goat_mcp.files.changes.staged import StagedChange, StagedChanges
-from goat_mcp.files.workspace import FileVersion, Workspace
-from goat_mcp.files.workspace.opened import hash_of
+from goat_mcp.files.documents.line_ends import common_ends
+from goat_mcp.files.workspace import Workspace
+
+
+class ChangeAudit(Protocol):
+    def user_action(
+        self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
+    ) -> AbstractContextManager[list[str]]:
+        """Written before the block runs and after it; the block adds the error codes of what was refused."""
+        ...
+
+
+class NoAudit:
+    """For changes that are looked at without a gateway or a terminal."""
+
+    def user_action(
+        self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
+    ) -> AbstractContextManager[list[str]]:
+        return nullcontext(list[str]())
+
 
 REVIEW_URI = "goat://review"
 OWNER = LOCAL
@@ -52,7 +76,7 @@ class Review:
     journal: Journal
     workspace: Workspace
     announcements: Announcements
-    record: ChangeAudit = field(default_factory=Unrecorded)
+    record: ChangeAudit = field(default_factory=NoAudit)
 
     def oldest_first(self, principal: str) -> list[StagedChange]:
         return [staged for staged in self.queue.oldest_first() if self._is_shown(staged, principal)]
@@ -72,7 +96,7 @@ class Review:
         """From what is on disk now to what is staged. Blocking."""
         try:
             new = self.queue.data(staged)
-        except (OSError, NotTheContent):
+        except (OSError, WrongContent):
             raise self._damaged(staged) from None
         path = self.workspace.resolve(str(staged.path))
         old = b""
@@ -117,25 +141,21 @@ class Review:
             raise self._stale(staged)
         try:
             data = self.queue.data(staged)
-        except (OSError, NotTheContent):
+        except (OSError, WrongContent):
             raise self._damaged(staged) from None
-        now = ""
-        if self.workspace.stat(path) is not None:
-            with self.workspace.open_file(path) as file:
-                now = hash_of(file.fd)
-        outcome = Journaled(None, "", "")
-        if now != (
-            staged.after.sha256 if staged.after else ""
-        ):  # else it was written before, and whoever did it could not say so any more
-            if now != (staged.base.sha256 if staged.base else ""):
+        now, not_kept = sha256_on_disk(self.workspace, path), ""
+        # A file that holds the change already was written before, by a process that could not report it any more.
+        if now != sha256_of(staged.after):
+            if now != sha256_of(staged.base):
                 raise self._stale(staged)
-            expect = None if staged.base is None else FileVersion(staged.base.sha256, staged.base.size, 0)
+            expect = version_of(staged.base)
             if staged.after is None and expect is not None:
-                outcome = self.journal.remove(self.workspace, path, expect=expect, author=staged.author)
+                written = self.journal.remove(self.workspace, path, expect=expect, author=staged.author)
             else:
-                outcome = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
+                written = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
+            not_kept = written.not_kept
         self.queue.remove(id)
-        return outcome.not_kept
+        return not_kept
 
     def _stale(self, staged: StagedChange) -> ToolError:
         return ToolError(
@@ -151,3 +171,96 @@ class Review:
             f"the staged content of change {staged.id} cannot be read any more",
             f"Reject it (goat-mcp review reject {staged.id}) and have the change made again.",
         )
+
+
+CONTEXT_LINES = 3
+MAX_CHANGED_LINES = 20_000
+"""Comparing more takes seconds."""
+
+
+def shown_diff(old: bytes, new: bytes, path: str, max_chars: int) -> str:
+    """What changes from `old` to `new`; if it is no text, or too much of it, only how much."""
+    try:
+        old_lines, new_lines = (data.decode("utf-8").splitlines() for data in (old, new))
+    except UnicodeDecodeError:
+        return f"{path}: not UTF-8 text; {len(old):,} bytes become {len(new):,}"
+    same, alike = common_ends(old_lines, new_lines)
+    start, cut = max(0, same - CONTEXT_LINES), max(0, alike - CONTEXT_LINES)
+    before, after = (lines[start : len(lines) - cut] for lines in (old_lines, new_lines))
+    if len(before) + len(after) > MAX_CHANGED_LINES:
+        return f"{path}: {len(before):,} lines become {len(after):,}, from line {same + 1} on; too many to show"
+    if before == after:
+        return f"{path}: only line ends change" if old != new else f"{path}: nothing changes"
+    # The headers and line numbers are those of the whole file.
+    lines = islice(difflib.unified_diff(before, after, n=CONTEXT_LINES, lineterm=""), 2, None)
+    text = "\n".join((f"--- {path}", f"+++ {path}", *(_moved(line, start) for line in lines)))
+    if len(text) > max_chars:
+        text = f"{text[:max_chars]}\n[... {len(text) - max_chars:,} more characters]"
+    return text
+
+
+def _moved(line: str, by: int) -> str:
+    if not by or not line.startswith("@@"):
+        return line
+    sides = (_moved_range(side, by) for side in line.split()[1:3])
+    return f"@@ {' '.join(sides)} @@"
+
+
+def _moved_range(side: str, by: int) -> str:
+    first, comma, count = side[1:].partition(",")
+    return f"{side[0]}{int(first) + by}{comma}{count}"
+
+
+MAX_DIFF_CHARS = 100_000
+
+
+class ReviewResource:
+    entries = (json_entry(REVIEW_URI, "review", "Changes of files that wait for the user's review, oldest first"),)
+    templates = (template(f"{REVIEW_URI}/{{id}}", "change", "The diff of one change that waits", "text/plain"),)
+
+    def __init__(self, review: Review) -> None:
+        self._review = review
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        if uri == REVIEW_URI:
+            waiting = await anyio.to_thread.run_sync(self._review.oldest_first, ctx.principal)
+            return json_reading({"waiting": [described(staged) for staged in waiting]})
+        id = last_part(uri, f"{REVIEW_URI}/")
+        return None if id is None else await anyio.to_thread.run_sync(self._diff, id, ctx.principal)
+
+    def _diff(self, id: str, principal: str) -> Reading | None:
+        try:
+            return Reading(self._review.diff(self._review.find(id, principal), MAX_DIFF_CHARS), "text/plain")
+        except ToolError:
+            return None
+
+
+class ReviewChanges:
+    """Announces what other processes make of the queue."""
+
+    def __init__(self, review: Review) -> None:
+        self._review = review
+        self._seen: frozenset[tuple[str, str]] | None = None
+
+    async def look(self, principals: Collection[str]) -> None:
+        """Notify the author of a changed entry and the owner. The first look only remembers."""
+        before = self._seen
+        waiting = await anyio.to_thread.run_sync(self._review.oldest_first, OWNER)
+        self._seen = frozenset((staged.id, staged.author.principal) for staged in waiting)
+        for id, principal in sorted(self._seen ^ before if before is not None else ()):
+            self._review.announce(id, principal)
+
+
+def described(staged: StagedChange) -> dict[str, Any]:
+    return {
+        "id": staged.id,
+        "uri": f"{REVIEW_URI}/{staged.id}",
+        "path": str(staged.path),
+        "kind": staged.kind,
+        "tool": staged.author.tool,
+        "call_id": staged.author.call_id,
+        "principal": staged.author.principal,
+        "staged_at": datetime.fromtimestamp(staged.at_s, UTC).isoformat(timespec="seconds"),
+        "size": staged.after.size if staged.after else 0,
+        "apply": f"goat-mcp review apply {staged.id}",
+    }

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
 
-from goat_mcp.files.changes.blobs import NotTheContent
-from goat_mcp.files.changes.change import Author, Content
+from goat_mcp.files.changes.blobs import WrongContent
+from goat_mcp.files.changes.change import Author, Content, parse_record
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
 
@@ -23,11 +22,11 @@ _ID = re.compile(r"[0-9a-f]{8}\Z")
 
 @dataclass(frozen=True, slots=True)
 class StagedChange:
-    """`base` is what the file held when the change was made, None where there was none; `after` what it is to hold,
-    None where it is to go.
+    """`base` is what the file held when the change was made, None if there was none; `after` what it is to hold,
+    None if the file is to be deleted.
 
-    A later change of the same session to the same file takes the place of this one, under another id: whoever has
-    seen this one has not seen that.
+    A later change of the same session to the same file replaces this one, under another id: whoever reviewed
+    this one has not reviewed that.
     """
 
     id: str
@@ -72,7 +71,7 @@ class StagedChanges:
             return None
         path = self._record_path(id)
         try:
-            return _parsed(path.read_bytes())
+            return StagedChange(**parse_record(path.read_bytes(), "base", "after"))
         except OSError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -82,20 +81,20 @@ class StagedChanges:
             return None
 
     def data(self, staged: StagedChange) -> bytes:
-        """What the file is to hold; nothing, where it is to go. Raises `OSError`, or `NotTheContent` where it was
+        """What the file is to hold; nothing if it is to be deleted. Raises `OSError`, or `WrongContent` if it was
         damaged."""
         if staged.after is None:
             return b""
         data = self.content_path(staged.id).read_bytes()
         if hashlib.sha256(data).hexdigest() != staged.after.sha256:
-            raise NotTheContent(str(staged.path))
+            raise WrongContent(str(staged.path))
         return data
 
     def content_path(self, id: str) -> Path:
         return self.folder / f"{id}.content"
 
     def remove(self, id: str) -> None:
-        """Raises `OSError`, but not where it is gone already."""
+        """Raises `OSError`, but not if it is gone already."""
         for path in (self._record_path(id), self.content_path(id)):  # a content without a record is nothing
             path.unlink(missing_ok=True)
 
@@ -110,14 +109,3 @@ class StagedChanges:
 
     def _record_path(self, id: str) -> Path:
         return self.folder / f"{id}.json"
-
-
-def _parsed(data: bytes) -> StagedChange:
-    fields = cast("dict[str, Any]", json.loads(data))
-    if fields.pop("version") != 1:
-        raise ValueError("written by another version")
-    fields["author"] = Author(**fields["author"])
-    fields["path"] = Path(fields["path"])
-    for side in ("base", "after"):
-        fields[side] = None if fields[side] is None else Content(**fields[side])
-    return StagedChange(**fields)

@@ -6,6 +6,7 @@ and searches too, sees the file as it is on disk. Source: goa, "In review mode, 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
@@ -18,16 +19,67 @@ import anyio.to_thread
 from goat_mcp.core.elicitation import Ask, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block, with_notices
-from goat_mcp.files.changes.call_files import DirectFiles
-from goat_mcp.files.changes.change import Author, Content
-from goat_mcp.files.changes.journaled_files import with_not_kept
-from goat_mcp.files.changes.review import Decider
-from goat_mcp.files.changes.session_stage import SessionStage
+from goat_mcp.files.changes.call_files import DirectFiles, with_not_kept
+from goat_mcp.files.changes.change import Author, Content, sha256_of, sha256_on_disk
+from goat_mcp.files.changes.review import Decider, Review
 from goat_mcp.files.changes.staged import StagedChange
-from goat_mcp.files.documents.one_line import shown_path
+from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath, WrittenFile
-from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.files.workspace.refusals import not_found, stale
+
+
+class SessionStage:
+    """What the sessions of this process have staged and nobody has decided about yet."""
+
+    def __init__(self, review: Review) -> None:
+        self.review = review
+        self._ids: dict[tuple[str, Path], str] = {}
+
+    def of(self, session: str) -> list[StagedChange]:
+        """All of a session that nobody has decided about yet."""
+        # A copy: other threads stage, too.
+        paths = [path for owner, path in list(self._ids) if owner == session]
+        return [staged for path in paths if (staged := self.find(session, path)) is not None]
+
+    def has(self, session: str) -> bool:
+        return any(owner == session for owner, _ in list(self._ids))
+
+    def find(self, session: str, path: Path) -> StagedChange | None:
+        id = self._ids.get((session, path))
+        found = None if id is None else self.review.queue.find(id)
+        if id is not None and found is None:
+            self._ids.pop((session, path), None)
+        return found
+
+    def stage(
+        self, author: Author, path: Path, former: StagedChange | None, base: Content | None, data: bytes | None
+    ) -> StagedChange | None:
+        """The change that waits now, instead of `former`; None if the file would be what it is on disk. With no
+        `data` the file is to go.
+
+        Raises `ToolError(IO)`.
+        """
+        after = None if data is None else hashlib.sha256(data).hexdigest()
+        is_back = after == (None if base is None else base.sha256)
+        queue, key = self.review.queue, (author.session, path)
+        try:
+            staged = None if is_back else queue.add(author, path, base, data)
+            if former is not None:
+                queue.remove(former.id)
+        except OSError as problem:
+            raise ToolError(
+                ErrorCode.IO,
+                f"the change of {path} could not be staged: {(problem.strerror or str(problem)).lower()}",
+                "Nothing was written. Tell the user: the state directory needs room and must be writable.",
+            ) from None
+        if staged is None:
+            self._ids.pop(key, None)
+        else:
+            self._ids[key] = staged.id
+        for changed in filter(None, (staged, former)):
+            self.review.announce(changed.id, changed.author.principal)
+        return staged
+
 
 ASKED_CHARS = 8_000
 TOLD_CHARS = 4_000
@@ -50,7 +102,7 @@ class StagedFiles(DirectFiles):
         self._ask = ask
         self._staged: StagedChange | None = None
         self._took_back = ""
-        """What is on disk instead, where nothing is left to wait."""
+        """What is on disk, if nothing is left to wait."""
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
         waiting = self._waiting(path)
@@ -77,7 +129,7 @@ class StagedFiles(DirectFiles):
 
     def write_file(self, path: WorkspacePath, data: bytes, *, expect: FileVersion | None) -> WrittenFile:
         real, base = self._put(path, data, expect)
-        sha256 = _sha256(base if self._staged is None else self._staged.after)
+        sha256 = sha256_of(base if self._staged is None else self._staged.after)
         return WrittenFile(real, FileVersion(sha256, len(data), time.time_ns()), created=base is None)
 
     def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
@@ -85,11 +137,11 @@ class StagedFiles(DirectFiles):
 
     def _put(self, path: WorkspacePath, data: bytes | None, expect: FileVersion | None) -> tuple[Path, Content | None]:
         """Stage what is to become of a file. Gives back its real path, and what it held when that was begun."""
-        self._review.journal.let_go(self.workspace, path)
+        self._review.journal.release(self.workspace, path)
         self.workspace.check_writable(path)
         real, former = self.workspace.real_path(path), self._waiting(path)
         base = self._base(path, expect) if former is None else former.base
-        if former is not None and _sha256(expect) != _sha256(former.after):
+        if former is not None and sha256_of(expect) != sha256_of(former.after):
             raise stale(path, "changed since it was read")
         self._staged = self._stage.stage(self._author, real, former, base, data)
         if self._staged is None:
@@ -106,7 +158,7 @@ class StagedFiles(DirectFiles):
             f"this is what change {waiting.id} will make of the file; it waits for the user, on disk is the old one",
         )
 
-    async def told(self, result: ToolResult) -> ToolResult:
+    async def finish(self, result: ToolResult) -> ToolResult:
         """Raises `ToolError(PERMISSION)` where the person rejects the change."""
         if self._took_back:
             return _staged_result(result, None, f"{self._took_back}: nothing waits for review now.")
@@ -160,14 +212,10 @@ class StagedFiles(DirectFiles):
             return None
         if found is None:
             raise stale(path, "was deleted since it was read")
-        with self.workspace.open_file(path) as file:
-            if hash_of(file.fd) != expect.sha256:  # what was read may have been a staged change, rejected just now
-                raise stale(path, "changed since it was read")
+        # what was read may have been a staged change, rejected just now
+        if sha256_on_disk(self.workspace, path) != expect.sha256:
+            raise stale(path, "changed since it was read")
         return Content(expect.sha256, expect.size, stat.S_IMODE(found.st_mode))
-
-
-def _sha256(content: Content | FileVersion | None) -> str:
-    return "" if content is None else content.sha256
 
 
 def _form(staged: StagedChange, diff: str) -> Form:
@@ -181,10 +229,10 @@ def _form(staged: StagedChange, diff: str) -> Form:
 
 
 def _staged_result(result: ToolResult, staged: StagedChange | None, head: str, diff: str = "") -> ToolResult:
-    told = f"{head}\nOnce applied: {result.text}" if staged else f"{head}\n{result.text}"
+    text = f"{head}\nOnce applied: {result.text}" if staged else f"{head}\n{result.text}"
     if diff:
-        told = f"{told}\n{diff[:TOLD_CHARS]}"
+        text = f"{text}\n{diff[:TOLD_CHARS]}"
     facts = {**(result.facts or {}), "staged": staged is not None}
     if staged is not None:
         facts["change_id"] = staged.id
-    return replace(result, content=(text_block(told),), facts=facts)
+    return replace(result, content=(text_block(text),), facts=facts)

@@ -1,4 +1,4 @@
-"""Taking changes back, newest first, as far as the files still are what the changes made of them."""
+"""Undoing changes, newest first, if the files still are what the changes made of them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,13 @@ from pathlib import Path
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.blobs import NotTheContent
-from goat_mcp.files.changes.change import Author, Change, Content
+from goat_mcp.files.changes.blobs import WrongContent
+from goat_mcp.files.changes.change import ABSENT, Author, Change, Content, sha256_of, sha256_on_disk, version_of
 from goat_mcp.files.changes.journal import Journal
-from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath
-from goat_mcp.files.workspace.opened import hash_of
-
-ABSENT = ""
-"""Stands for the hash of a file that is not there."""
+from goat_mcp.files.workspace import Workspace
 
 
-class Outcome(StrEnum):
+class UndoOutcome(StrEnum):
     UNDONE = "undone"
     WOULD_UNDO = "would_undo"
     NOTHING_TO_DO = "nothing_to_do"
@@ -31,11 +27,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """What became of one change. `why` and `suggestion` are for people, where it was refused."""
+class UndoAttempt:
+    """The result for one change. `why` and `suggestion` are for people, if it was refused."""
 
     change: Change
-    outcome: Outcome
+    outcome: UndoOutcome
     why: str = ""
     suggestion: str = ""
     code: ErrorCode | None = None
@@ -62,35 +58,35 @@ class Undo:
         """All changes of files below the workspace."""
         return [change for change in self.journal.records.newest_first() if self.workspace.contains(change.path)]
 
-    async def run(self, newest_first: Sequence[Change], *, dry_run: bool = False) -> list[Attempt]:
-        """Take back these changes. Where one of a file is refused, so are the older ones of that file."""
-        attempts: list[Attempt] = []
+    async def run(self, newest_first: Sequence[Change], *, dry_run: bool = False) -> list[UndoAttempt]:
+        """Undo these changes. If one undo of a file is refused, older ones of that file are refused too."""
+        attempts: list[UndoAttempt] = []
         refused: set[Path] = set()
         would_hold: dict[Path, str] = {}
         for change in newest_first:
             if change.path in refused:
                 why = f"a later change of {change.path} was not undone"
-                attempts.append(Attempt(change, Outcome.REFUSED, why, "Undo that one first.", ErrorCode.STALE))
+                attempts.append(UndoAttempt(change, UndoOutcome.REFUSED, why, "Undo that one first.", ErrorCode.STALE))
                 continue
             try:
                 async with self.workspace.lock(change.path):
                     work = partial(self._one, change, would_hold, dry_run=dry_run)
                     attempt = await anyio.to_thread.run_sync(work)
             except ToolError as error:
-                attempt = Attempt(change, Outcome.REFUSED, error.message, error.suggestion, error.code)
-            if attempt.outcome is Outcome.REFUSED:
+                attempt = UndoAttempt(change, UndoOutcome.REFUSED, error.message, error.suggestion, error.code)
+            if attempt.outcome is UndoOutcome.REFUSED:
                 refused.add(change.path)
             attempts.append(attempt)
         return attempts
 
-    def _one(self, change: Change, would_hold: dict[Path, str], *, dry_run: bool) -> Attempt:
+    def _one(self, change: Change, would_hold: dict[Path, str], *, dry_run: bool) -> UndoAttempt:
         path = self.workspace.resolve(str(change.path))
         if self.workspace.real_path(path) != change.path:
             raise ToolError(ErrorCode.STALE, f"{change.path} is a link by now", "Undo it by hand.")
-        now = would_hold[change.path] if change.path in would_hold else self._now(path)
-        before, after = _hash(change.before), _hash(change.after)
+        now = would_hold[change.path] if change.path in would_hold else sha256_on_disk(self.workspace, path)
+        before, after = sha256_of(change.before), sha256_of(change.after)
         if now == before and now != after:
-            return Attempt(change, Outcome.NOTHING_TO_DO)
+            return UndoAttempt(change, UndoOutcome.NOTHING_TO_DO)
         if now != after:
             what = "is gone" if now == ABSENT else "exists again" if after == ABSENT else "has changed since"
             raise ToolError(
@@ -101,8 +97,8 @@ class Undo:
         old = None if change.before is None else self._old(change, change.before)
         if dry_run:
             would_hold[change.path] = before
-            return Attempt(change, Outcome.WOULD_UNDO)
-        expect = None if change.after is None else FileVersion(after, change.after.size, 0)
+            return UndoAttempt(change, UndoOutcome.WOULD_UNDO)
+        expect = version_of(change.after)
         if old is not None and change.before is not None:
             self.journal.write(
                 self.workspace,
@@ -115,13 +111,7 @@ class Undo:
             )
         elif expect is not None:
             self.journal.remove(self.workspace, path, expect=expect, author=self.author, undoes=change.id)
-        return Attempt(change, Outcome.UNDONE)
-
-    def _now(self, path: WorkspacePath) -> str:
-        if self.workspace.stat(path) is None:
-            return ABSENT
-        with self.workspace.open_file(path) as file:
-            return hash_of(file.fd)
+        return UndoAttempt(change, UndoOutcome.UNDONE)
 
     def _old(self, change: Change, before: Content) -> bytes:
         if change.not_kept:
@@ -136,7 +126,7 @@ class Undo:
             return self.journal.blobs.read(before.sha256)
         except FileNotFoundError:
             why = "is not kept any more"
-        except NotTheContent:
+        except WrongContent:
             why = "was damaged where it was kept"
         except OSError as problem:
             why = f"cannot be read: {problem.strerror or problem}"
@@ -148,7 +138,3 @@ class Undo:
 
 
 _EMPTY = hashlib.sha256(b"").hexdigest()
-
-
-def _hash(content: Content | None) -> str:
-    return ABSENT if content is None else content.sha256

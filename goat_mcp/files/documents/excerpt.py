@@ -1,9 +1,9 @@
-"""A run of lines out of a text, and how it is numbered, cut and paged. Reading them from disk lives elsewhere."""
+"""What of a document fits an answer: a run of numbered lines, cut and paged, or whole parts (PDF pages, cells)."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -23,7 +23,7 @@ class Excerpt:
     """Lines without their terminators, each at most `MAX_LINE_CHARS` long.
 
     `cut_lengths` holds the real length of each line that was cut, by its position in `lines`.
-    `total_lines` is only a lower bound where `is_counted` is False, and so is the last line's length where
+    `total_lines` is only a lower bound if `is_counted` is False, and so is the last line's length if
     `is_last_line_measured` is.
     """
 
@@ -44,7 +44,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class NumberedPage:
-    """`N<TAB>line`, joined by line feeds. `lines_shown` may be less than the excerpt's where the cap came first."""
+    """`N<TAB>line`, joined by line feeds. `lines_shown` may be less than the excerpt's if the cap came first."""
 
     text: str
     lines_shown: int
@@ -59,7 +59,7 @@ def first_line(offset: int | None, total_lines: int) -> int:
 
 
 def excerpt_of_text(decoded: DecodedText, offset: int | None, limit: int, max_chars: int) -> Excerpt:
-    """`limit` lines of a text in memory, from `offset` on; fewer where these are more than `max_chars` already."""
+    """`limit` lines of a text in memory, from `offset` on; fewer if these are more than `max_chars` already."""
     text = decoded.text
     eol = line_ending(text)
     if eol in ("crlf", "cr", "mixed"):
@@ -122,3 +122,33 @@ def _how_many_fit(lengths: list[int], most: int) -> int:
     ends = list(accumulate(lengths))
     # Line number n, counted from 1, ends n - 1 line feeds later than the lengths alone say.
     return max(1, bisect_right(range(len(ends)), most, key=lambda at: ends[at] + at))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """`is_cut`: not even the first part fits, its end is missing."""
+
+    texts: tuple[str, ...]
+    is_cut: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts)
+
+
+def parts_that_fit(parts: Iterable[str], max_chars: int) -> Parts:
+    """As many parts, joined by line feeds, as `max_chars` hold, one at least. Takes no more of them than needed."""
+    fitting: list[str] = []
+    chars = 0
+    for part in parts:
+        chars += len(part) + 1
+        if chars > max_chars + 1:
+            if fitting:
+                break
+            mark = f"\n[... cut: %d of {len(part)} characters shown]"
+            room = max(max_chars - len(mark) - len(str(len(part))), 0)
+            line_end = part.rfind("\n", 0, room)
+            kept = line_end if line_end > 0 else room
+            return Parts((part[:kept] + mark % kept,), is_cut=True)
+        fitting.append(part)
+    return Parts(tuple(fitting))

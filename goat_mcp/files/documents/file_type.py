@@ -1,8 +1,11 @@
-"""What a file is by its first bytes; its name is never believed."""
+"""What a file is by its first bytes, and what the name of a file should end in. Content is believed before names."""
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePosixPath
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 HEAD_BYTES = 512
 """How much of a file's start all functions here need at most."""
@@ -80,7 +83,7 @@ def binary_type(head: bytes) -> str:
     return "of unknown type"
 
 
-def in_words(size: int) -> str:
+def size_text(size: int) -> str:
     """A byte count a reader takes in at a glance: `345 bytes`, `1.2 MB (1,234,567 bytes)`."""
     amount, unit = float(size), "bytes"
     for larger_unit in ("KB", "MB", "GB", "TB"):
@@ -88,3 +91,42 @@ def in_words(size: int) -> str:
             break
         amount, unit = amount / 1000, larger_unit
     return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit} ({size:,} bytes)"
+
+
+_OF_IMAGE = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "image/bmp": ".bmp",
+}
+_SOUND = re.compile(r"\.[a-z0-9]{1,8}\Z")
+_CLAIMS_NOTHING = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+
+
+def file_suffix(head: bytes, mime_type: str = "", uri: str = "") -> str:
+    """`.pdf`, `.png`, ... from the first bytes, else from the claimed type, else from the URI's path, else `.bin`."""
+    image = image_type(head)
+    if image is not None:
+        return _OF_IMAGE[image]
+    if is_pdf(head):
+        return ".pdf"
+    claimed = mime_type.split(";")[0].strip().lower()
+    if claimed not in _CLAIMS_NOTHING:
+        import mimetypes  # most sessions never need it
+
+        # Without files of the system's, which would make the answer depend on the machine.
+        guessed = mimetypes.MimeTypes(filenames=()).guess_extension(claimed)
+        if guessed is not None and guessed not in (*_OF_IMAGE.values(), ".pdf"):
+            return guessed
+    named = PurePosixPath(_last_name(uri)).suffix.lower()
+    return named if _SOUND.match(named) else ".bin"
+
+
+def _last_name(uri: str) -> str:
+    """What may be a file's name in a URI; in `note://a.txt` it stands where others have a host."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    return unquote(parts.path or ("" if parts.scheme in ("http", "https") else parts.netloc))

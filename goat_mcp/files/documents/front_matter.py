@@ -50,7 +50,7 @@ def _front_matter(text: str) -> Fields:
 
 
 def _plain_lines(text: str) -> Fields | None:
-    """The front matter where each line is `key: text`; None where one is something else."""
+    """The front matter if each line is `key: text`; None if one is something else."""
     fields: dict[str, Any] = {}
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):

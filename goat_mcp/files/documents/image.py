@@ -1,4 +1,4 @@
-"""An image made fit for a model: checked, scaled down and re-encoded where it is too large."""
+"""An image prepared for a model: checked, scaled down and re-encoded if it is too large."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.documents.file_type import HEAD_BYTES, ImageType, image_type, in_words
+from goat_mcp.files.documents.file_type import HEAD_BYTES, ImageType, image_type, size_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image  # Pillow takes 50 ms to import; most sessions never read an image
@@ -60,7 +60,7 @@ def fit_image(file: BinaryIO, size: int) -> FittedImage:
     if size > MAX_FILE_BYTES:
         raise ToolError(
             ErrorCode.TOO_LARGE,
-            f"the image has {in_words(size)}; at most {MAX_FILE_BYTES // 1_000_000} MB are decoded",
+            f"the image has {size_text(size)}; at most {MAX_FILE_BYTES // 1_000_000} MB are decoded",
             "Scale it down with a program first, then read the copy.",
         )
     from PIL import Image, UnidentifiedImageError

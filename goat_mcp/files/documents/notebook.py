@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from goat_mcp.core.errors import ToolError, cut_middle
 from goat_mcp.core.result import Block, image_block
+from goat_mcp.files.documents.excerpt import Parts, parts_that_fit
 from goat_mcp.files.documents.image import fit_image_bytes
-from goat_mcp.files.documents.parts import Parts, parts_that_fit
 from goat_mcp.files.documents.text_encoding import TextFormat, decode_for_reading
 from goat_mcp.files.documents.visible_text import make_visible
 

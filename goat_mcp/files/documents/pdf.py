@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.documents.parts import Parts, parts_that_fit
+from goat_mcp.files.documents.excerpt import Parts, parts_that_fit
 from goat_mcp.files.documents.visible_text import make_visible
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class PdfText:
 
 
 @dataclass(frozen=True)
-class Patience:
-    """Until when pages are read: a moment of `time.monotonic`, or that `stop` is set."""
+class Deadline:
+    """Until when pages are read: a time of `time.monotonic`, or until `stop` is set."""
 
     deadline_s: float = math.inf
     stop: threading.Event = field(default_factory=threading.Event)
@@ -73,15 +73,15 @@ def parse_pages(pages: str) -> PageRange:
     return PageRange(first, last)
 
 
-def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: Patience) -> PdfText:
-    """The text of the pages asked for, of all where there are few; of fewer, but one, where patience ends.
+def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: Deadline) -> PdfText:
+    """The text of the pages asked for, of all if there are few; of fewer, but at least one, if the deadline passes.
 
     Raises `ToolError`: INPUT without `pages` for a long document or past its end, BINARY if it is damaged or locked.
     """
     from pypdf import PdfReader
     from pypdf.errors import FileNotDecryptedError
 
-    # pypdf describes each oddity it mends on stderr; none of them is of use to anyone here.
+    # pypdf reports everything it repairs on stderr; nobody here can use that.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(file)
@@ -89,7 +89,7 @@ def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: 
     except FileNotDecryptedError:
         # Files locked with an empty password, as many are, open by themselves.
         raise _locked() from None
-    except _let_out_by_pypdf() as problem:
+    except _pypdf_errors() as problem:
         raise _damaged(_in_words(problem)) from None
     asked = _clipped(pages, total)
     reading = _Reading(reader, asked, total, patience)
@@ -106,7 +106,7 @@ class _Reading:
     reader: PdfReader
     asked: PageRange
     total: int
-    patience: Patience
+    patience: Deadline
     has_read_any: bool = False
     last_problem: str = ""
 
@@ -119,7 +119,7 @@ class _Reading:
     def _text(self, number: int) -> str:
         try:
             text = self.reader.pages[number - 1].extract_text()
-        except _let_out_by_pypdf() as problem:
+        except _pypdf_errors() as problem:
             self.last_problem = _in_words(problem)
             return f"(this page cannot be read: {self.last_problem})"
         self.has_read_any = True
@@ -127,7 +127,7 @@ class _Reading:
         return shown or "(no text on this page; it may be a scan or a drawing)"
 
 
-def _let_out_by_pypdf() -> tuple[type[Exception], ...]:
+def _pypdf_errors() -> tuple[type[Exception], ...]:
     """What pypdf lets out on files that are damaged, or packed or locked in ways it does not know."""
     from pypdf.errors import PyPdfError
 

@@ -15,10 +15,9 @@ from typing import Any
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import Block, image_block, text_block
-from goat_mcp.files.documents.file_suffix import file_suffix
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, file_suffix, image_type, size_text
 from goat_mcp.files.documents.image import FittedImage, fit_image_bytes
-from goat_mcp.files.documents.one_line import one_line
+from goat_mcp.files.documents.visible_text import one_line
 
 MAX_CONTENTS = 100
 MAX_IMAGES = 10
@@ -47,7 +46,7 @@ class ShownContents:
 
 
 def show_contents(contents: Sequence[Mapping[str, Any]], asked_uri: str, store: Store) -> ShownContents:
-    """Takes a while for images: run it in a thread. Raises `OSError` where a file cannot be stored."""
+    """Takes a while for images: run it in a thread. Raises `OSError` if a file cannot be stored."""
     shown = ShownContents()
     for content in contents[:MAX_CONTENTS]:
         _show(content, asked_uri, store, shown, is_alone=len(contents) == 1)
@@ -84,7 +83,7 @@ def _show(content: Mapping[str, Any], asked_uri: str, store: Store, shown: Shown
         if isinstance(image, FittedImage):
             shown.images += 1
             shown.image_bytes += len(image.data)
-            size = f"{image.original_type}, {image.original_width} x {image.original_height}, {in_words(len(data))}"
+            size = f"{image.original_type}, {image.original_width} x {image.original_height}, {size_text(len(data))}"
             changed = f", shown as {image.mime_type}, {image.width} x {image.height}" if image.is_changed else ""
             shown.add(f"{name}: {size}{changed}", **{**about, "mime_type": image.original_type}, kind="image")
             shown.blocks.append(image_block(image.data, image.mime_type))
@@ -92,7 +91,8 @@ def _show(content: Mapping[str, Any], asked_uri: str, store: Store, shown: Shown
         problem = f"; not shown: {image}" if image else ""
     path = store(data, file_suffix(data[:HEAD_BYTES], claimed, uri))
     what = kind or f"a file that is {binary_type(data[:HEAD_BYTES])}"
-    shown.add(f"{name}: {what}, {in_words(len(data))}, stored in {path}{problem}", **about, kind="file", path=str(path))
+    text = f"{name}: {what}, {size_text(len(data))}, stored in {path}{problem}"
+    shown.add(text, **about, kind="file", path=str(path))
 
 
 def _decoded(blob: str) -> bytes | None:

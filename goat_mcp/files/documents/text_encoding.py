@@ -62,7 +62,7 @@ def sniff_bom(data: bytes) -> TextFormat | None:
 def decode_text(data: bytes, *, legacy_encoding: str | None = None) -> DecodedText:
     """The text of a whole file. `encode_text` turns it back into exactly these bytes.
 
-    `legacy_encoding` is tried where neither a BOM nor UTF-8 fits. Raises `ToolError(ENCODING)` if Python has no
+    `legacy_encoding` is tried if neither a BOM nor UTF-8 fits. Raises `ToolError(ENCODING)` if Python has no
     codec of that name.
     """
     announced = sniff_bom(data)
@@ -116,7 +116,7 @@ def encode_text(text: str, format: TextFormat) -> bytes:
 def check_insertion(new_text: str, format: TextFormat) -> None:
     """Refuse text that must not be added to a file of this format. Raises `ToolError(ENCODING)`.
 
-    Where the codec is a guess only ASCII is safe: any other character might be written with the wrong byte.
+    If the codec is a guess, only ASCII is safe: any other character might be written with the wrong byte.
     """
     try:
         new_text.encode("ascii" if format.is_guess else format.encoding)
@@ -158,7 +158,7 @@ def _try_decode(body: bytes, encoding: str) -> str | None:
 
 
 def _decode_legacy(data: bytes, encoding: str) -> str | None:
-    """The text, or None where this codec would not give back the same bytes."""
+    """The text, or None if this codec would not give back the same bytes."""
     try:
         text = data.decode(encoding)
         return text if text.encode(encoding) == data else None

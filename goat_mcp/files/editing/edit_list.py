@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.editing.changes import Change, compose
-from goat_mcp.files.editing.lines import FileText, count_line_ends
-from goat_mcp.files.editing.matching import Found, Tier, find, to_bytes
+from goat_mcp.files.documents.line_ends import FileText, count_line_ends
+from goat_mcp.files.editing.matching import Matches, Tier, find, to_bytes
 from goat_mcp.files.editing.nearest import Nearest, nearest_region
-from goat_mcp.files.editing.replacing import replace_found
+from goat_mcp.files.editing.replacing import ChangedSpan, compose_changes, replace_found
 
 MAX_LINES_NAMED = 20
 
@@ -32,7 +31,7 @@ class Edited:
     """What the edits made of the content. `tiers` and `counts` are by edit."""
 
     content: bytes
-    changes: Sequence[Change] = ()
+    changes: Sequence[ChangedSpan] = ()
     tiers: Sequence[Tier] = ()
     counts: Sequence[int] = ()
     every_match_exact_and_unique: bool = True
@@ -84,7 +83,7 @@ def _apply(edited: Edited, edit: TextEdit, *, path: str, allow_fuzz: bool) -> Ed
     result, changes = replace_found(text, found, edit.old, edit.new)
     return Edited(
         result,
-        compose(edited.changes, changes) if edited.changes else changes,
+        compose_changes(edited.changes, changes) if edited.changes else changes,
         (*edited.tiers, found.tier),
         (*edited.counts, found.count),
         edited.every_match_exact_and_unique and found.tier == 1 and found.count == 1,
@@ -99,7 +98,7 @@ def _filled(edited: Edited, edit: TextEdit, path: str) -> Edited:
             "Name the text to replace in old_string, or use Write to replace the whole file.",
         )
     text = to_bytes(edit.new)
-    changes = compose(edited.changes, [Change(0, 0, 0, len(text))])
+    changes = compose_changes(edited.changes, [ChangedSpan(0, 0, 0, len(text))])
     return Edited(text, changes, (*edited.tiers, 1), (*edited.counts, 1), edited.every_match_exact_and_unique)
 
 
@@ -141,7 +140,7 @@ def _nearest_text(nearest: Nearest, where: str) -> str:
     )
 
 
-def _ambiguous(content: bytes, found: Found, path: str) -> ToolError:
+def _ambiguous(content: bytes, found: Matches, path: str) -> ToolError:
     lines: list[int] = []
     number, counted = 1, 0
     for hit in found.hits[:MAX_LINES_NAMED]:

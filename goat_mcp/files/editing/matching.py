@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.indentation import BLANKS
-from goat_mcp.files.editing.lines import FileText, line_end, line_start
+from goat_mcp.files.documents.line_ends import FileText, line_end, line_start, split_lines
+from goat_mcp.files.editing.replacement_text import BLANKS
 
 Tier = Literal[1, 2, 3]
 
 MAX_LISTED_HITS = 20
 """Hits of an ambiguous search that are listed; the others are only counted."""
 MAX_EVERY_HITS = 10_000
-"""Exact hits listed when all are asked for; beyond, `Found.needle` replaces them all at once."""
+"""Exact hits listed when all are asked for; beyond, `Matches.needle` replaces them all at once."""
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 # The second half of CRLF is no line end of its own, and CRLF is never taken for two.
 _ANY_LINE_END = rb"(?>\r\n|(?<!\r)\n|\r)"
@@ -45,10 +44,10 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class Matches:
     """The first tier with a hit. `hits` may be fewer than `count` (see `find`), and overlap unless all were asked for.
 
-    `needle` is what stands at each hit, where that is the same everywhere.
+    `needle` is what stands at each hit, if that is the same everywhere.
     """
 
     tier: Tier
@@ -66,7 +65,7 @@ class Found:
                 at = content.find(self.needle, at + len(self.needle))
 
 
-def find(text: FileText, wanted: str, *, allow_fuzz: bool, every: bool) -> Found | None:
+def find(text: FileText, wanted: str, *, allow_fuzz: bool, every: bool) -> Matches | None:
     """Look for `wanted` (not empty), tier by tier.
 
     With `every`, `hits` are all hits from the left that do not overlap; else the first few, overlapping ones
@@ -101,7 +100,7 @@ def to_text(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _find_exact(text: FileText, wanted: str, *, every: bool) -> Found | None:
+def _find_exact(text: FileText, wanted: str, *, every: bool) -> Matches | None:
     content = text.data
     needle = to_bytes(wanted)
     if _LINE_ENDS.search(wanted):
@@ -120,11 +119,11 @@ def _find_exact(text: FileText, wanted: str, *, every: bool) -> Found | None:
     if not hits:
         return None
     count = len(hits) if at < 0 else content.count(needle, hits[0].start)
-    return Found(1, max(count, len(hits)), tuple(hits), needle)
+    return Matches(1, max(count, len(hits)), tuple(hits), needle)
 
 
-def _find_in_mixed(content: bytes, wanted: str, *, every: bool) -> Found | None:
-    """Tier 1 where the file's lines end in different ways: each terminator of the needle matches any."""
+def _find_in_mixed(content: bytes, wanted: str, *, every: bool) -> Matches | None:
+    """Tier 1 if the file's lines end in different ways: each terminator of the needle matches any."""
     pieces = [re.escape(to_bytes(piece)) for piece in _LINE_ENDS.split(wanted)]
     pattern = re.compile(_ANY_LINE_END.join(pieces))
     hits: list[Hit] = []
@@ -134,10 +133,10 @@ def _find_in_mixed(content: bytes, wanted: str, *, every: bool) -> Found | None:
         if every or count <= MAX_LISTED_HITS:
             hits.append(Hit(*found.span()))
         at = found.end() if every else found.start() + 1
-    return Found(1, count, tuple(hits)) if count else None
+    return Matches(1, count, tuple(hits)) if count else None
 
 
-def _find_lines(content: bytes, wanted: str, *, every: bool) -> Found | None:
+def _find_lines(content: bytes, wanted: str, *, every: bool) -> Matches | None:
     """Runs of whole lines that equal those of `wanted` but for blanks, quotes and dashes.
 
     What matches in tier 2 matches in tier 3 as well, so that one pass serves both.
@@ -145,7 +144,7 @@ def _find_lines(content: bytes, wanted: str, *, every: bool) -> Found | None:
     lines = [line.rstrip("\r\n") for line in split_lines(wanted)]
     trimmed = [line.rstrip(BLANKS) for line in lines]
     window = _Window(content, [fold(line) for line in lines], ends_line=wanted.endswith(("\n", "\r")))
-    second, third = _Collected(2, every), _Collected(3, every)
+    second, third = _HitCollector(2, every), _HitCollector(3, every)
     for hit in window.hits():
         third.add(hit)
         ended = content[hit.start : hit.end] + (b"" if window.ends_line else b"\n")
@@ -155,7 +154,7 @@ def _find_lines(content: bytes, wanted: str, *, every: bool) -> Found | None:
 
 
 @dataclass
-class _Collected:
+class _HitCollector:
     """The hits of one tier, with those left out that `find` does not list."""
 
     tier: Tier
@@ -170,8 +169,8 @@ class _Collected:
         if self.every or self.count <= MAX_LISTED_HITS:
             self.hits.append(hit)
 
-    def found(self) -> Found | None:
-        return Found(self.tier, self.count, tuple(self.hits)) if self.count else None
+    def found(self) -> Matches | None:
+        return Matches(self.tier, self.count, tuple(self.hits)) if self.count else None
 
 
 @dataclass(frozen=True)

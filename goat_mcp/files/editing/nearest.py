@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from goat_mcp.files.documents.line_ends import split_lines
+from goat_mcp.files.documents.line_ends import count_line_ends, line_end, line_start, lines_between, split_lines
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.files.editing.lines import count_line_ends, line_end, line_start, lines_between
 from goat_mcp.files.editing.matching import BLANKS, fold, to_bytes, to_text
 
 SEARCH_LIMIT_S = 1.0
@@ -59,7 +58,7 @@ class Region:
         return "\n".join(rows)
 
     def cause(self) -> str:
-        """Why lines that look alike are not, where blanks, quotes or dashes are all of it; else empty."""
+        """Why lines that look alike differ, if it is only blanks, quotes or dashes; else empty."""
         if len(self.lines) != len(self.wanted):
             return ""
         pairs = [(typed, found) for typed, found in zip(self.wanted, self.lines, strict=True) if typed != found]
@@ -114,7 +113,7 @@ class _Search:
         return Nearest(Region(first_line, self._lines_at(start), self._wanted, similarity), searched)
 
     def _best(self, starts: list[int], *, until: float) -> tuple[float, int] | None:
-        """The most similar region and where it starts. One at least is looked at, however late it is."""
+        """The most similar region and where it starts. At least one is compared, however late it is."""
         best: tuple[float, int] | None = None
         for start in dict.fromkeys(starts):
             similarity = _similarity(self._wanted, self._lines_at(start))
@@ -200,7 +199,7 @@ class _Search:
 
 
 def _similarity(wanted: Sequence[str], found: Sequence[str]) -> float:
-    """How alike two texts are, from 0 to 1, blanks and quotes aside: by character where short, else by word."""
+    """How alike two texts are, from 0 to 1, blanks and quotes aside: by character if short, else by word."""
     one = "\n".join(fold(line) for line in wanted)
     two = "\n".join(fold(line) for line in found)
     if len(one) + len(two) <= 2 * _MAX_LINE_CHARS:

@@ -8,16 +8,13 @@ from typing import Any, Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
-from goat_mcp.files.documents.file_type import in_words
+from goat_mcp.files.documents.file_type import size_text
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES
 from goat_mcp.files.documents.text_encoding import UTF_8, check_insertion
-from goat_mcp.files.editing.changes import Replacement, replaced
-from goat_mcp.files.editing.current_file import open_current
+from goat_mcp.files.editing.current_file import load_text, open_current
 from goat_mcp.files.editing.matching import to_bytes, to_text
-from goat_mcp.files.editing.notebook_cells import load_cells
-from goat_mcp.files.editing.notebook_changes import CellChange, CellType, delete_cell, insert_cell, replace_cell
+from goat_mcp.files.editing.notebook_cells import CellChange, CellType, Notebook
 from goat_mcp.files.editing.read_state import ReadState
-from goat_mcp.files.editing.stored_text import load_text
 from goat_mcp.files.workspace import Files, FileVersion, WorkspacePath
 
 EditMode = Literal["replace", "insert", "delete"]
@@ -35,7 +32,7 @@ class CellRequest:
 
 
 @dataclass(frozen=True)
-class Changed:
+class NotebookEditResult:
     """`version` is what the file holds now."""
 
     result: ToolResult
@@ -52,7 +49,7 @@ class NotebookFile:
     state: ReadState
     legacy_encoding: str | None
 
-    def change(self, request: CellRequest) -> Changed:
+    def change(self, request: CellRequest) -> NotebookEditResult:
         """Raises `ToolError`: NOTEBOOK, CELL, AMBIGUOUS, NOT_READ, STALE, TOO_LARGE; as opening and writing do."""
         check_insertion(request.source, UTF_8)
         self._check_size()
@@ -61,41 +58,37 @@ class NotebookFile:
             version = current.version
             self.state.require_current(version)
             stored = load_text(current.data, legacy_encoding=self.legacy_encoding, path=str(self.path))
-        text = to_text(stored.content)
-        change = self._change(text, request, version, utf=stored.format.encoding.startswith("utf-"))
-        if text[change.start : change.end] == change.new:
-            return Changed(self._unchanged(request, change), version)
-        # Where all is ASCII, characters are counted as bytes are.
-        start, end = (at if stored.content.isascii() else len(to_bytes(text[:at])) for at in (change.start, change.end))
-        del text  # a large notebook need not be in memory once more
-        content, _ = replaced(stored.content, [Replacement(start, end, to_bytes(change.new))])
+        notebook = Notebook(to_text(stored.content), str(self.path))
+        change = self._change(notebook, request, version)
+        if not change.is_change:
+            return NotebookEditResult(self._unchanged(request, change), version)
+        content = to_bytes(notebook.text(utf=stored.format.encoding.startswith("utf-")))
         written = self.files.write_file(self.path, stored.stored(content), expect=version)
-        return Changed(self._changed(request, change), written.version)
+        return NotebookEditResult(self._changed(request, change), written.version)
 
     def _check_size(self) -> None:
         found = self.files.stat(self.path)
         if found is not None and found.st_size > MAX_FILE_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,
-                f"the notebook {self.path} has {in_words(found.st_size)}; at most 100 MB are edited",
+                f"the notebook {self.path} has {size_text(found.st_size)}; at most 100 MB are edited",
                 "Clear its outputs first: jupyter nbconvert --clear-output --inplace FILE, run by Bash.",
             )
 
-    def _change(self, text: str, request: CellRequest, version: FileVersion, *, utf: bool) -> CellChange:
-        notebook = load_cells(text, str(self.path))
+    def _change(self, notebook: Notebook, request: CellRequest, version: FileVersion) -> CellChange:
         index = None
         if request.cell_id is not None:
-            found = notebook.find(request.cell_id)
-            index = found.index
-            if found.by_position:
+            position = notebook.find(request.cell_id)
+            index = position.index
+            if position.by_position:
                 self.state.before_overwriting(version)
         if request.mode == "insert" and request.cell_type is not None:
-            return insert_cell(notebook, index, request.source, request.cell_type, utf=utf)
+            return notebook.insert(index, request.source, request.cell_type)
         if index is None:
             raise ValueError(f"a request to {request.mode} must say which cell, or of which type")
         if request.mode == "delete":
-            return delete_cell(notebook, index)
-        return replace_cell(notebook, index, request.source, request.cell_type, utf=utf)
+            return notebook.delete(index)
+        return notebook.replace(index, request.source, request.cell_type)
 
     def _changed(self, request: CellRequest, change: CellChange) -> ToolResult:
         where = f"cell {change.index + 1} of {change.total_cells}"

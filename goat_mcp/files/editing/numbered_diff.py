@@ -5,17 +5,29 @@ Only the changed places are looked at, so that a change in a large file costs wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any, Literal
 
+from goat_mcp.files.documents.line_ends import (
+    common_ends,
+    count_line_ends,
+    is_line_start,
+    line_end,
+    line_start,
+    lines_between,
+)
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.files.editing.changed_lines import changed_runs
-from goat_mcp.files.editing.changes import Change
-from goat_mcp.files.editing.lines import count_line_ends, is_line_start, line_end, line_start, lines_between
 from goat_mcp.files.editing.matching import to_text
+from goat_mcp.files.editing.replacing import ChangedSpan
 
+EXACT_LINES = 400
+"""Up to so many lines, both texts together, are aligned as well as possible."""
+ALIGNED_LINES = 4_000
+"""Up to so many lines are aligned by their rarer lines; more are compared in order, or only counted."""
 CONTEXT_LINES = 4
 MAX_DIFF_LINES = 200
 MAX_LINE_BYTES = 500
@@ -27,11 +39,51 @@ _LINE_ENDS = (b"\n", b"\r")
 Sign = Literal[" ", "-", "+"]
 
 
+def changed_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[ChangedSpan]:
+    """The runs of lines that differ, in order; positions are line indexes."""
+    head, tail = common_ends(old, new)
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    lines = len(old_middle) + len(new_middle)
+    if lines <= ALIGNED_LINES:
+        matcher = SequenceMatcher(None, old_middle, new_middle, autojunk=lines > EXACT_LINES)
+        for tag, *run in matcher.get_opcodes():
+            if tag != "equal":
+                yield ChangedSpan(*(head + index for index in run))
+    elif len(old_middle) == len(new_middle):
+        yield from _differences_in_order(old_middle, new_middle, head)
+    else:
+        yield ChangedSpan(head, len(old) - tail, head, len(new) - tail)
+
+
+def count_changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
+    """How many lines were added and removed. Over `ALIGNED_LINES`, lines that only moved are not counted."""
+    head, tail = common_ends(old, new)
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if len(old) + len(new) > ALIGNED_LINES:
+        before, after = Counter(old), Counter(new)
+        return (after - before).total(), (before - after).total()
+    runs = list(changed_runs(old, new))
+    return sum(run.new_end - run.new_start for run in runs), sum(run.old_end - run.old_start for run in runs)
+
+
+def _differences_in_order(old: Sequence[bytes], new: Sequence[bytes], head: int) -> Iterator[ChangedSpan]:
+    start: int | None = None
+    for index, (one, two) in enumerate(zip(old, new, strict=True), head):
+        if one != two:
+            start = index if start is None else start
+        elif start is not None:
+            yield ChangedSpan(start, index, start, index)
+            start = None
+    if start is not None:
+        end = head + len(old)
+        yield ChangedSpan(start, end, start, end)
+
+
 @dataclass(frozen=True, slots=True)
 class DiffLine:
     """One line, without its terminator. Removed lines have the number they had, others the one they have now.
 
-    `lacks_end`: it is the file's last and has no terminator, where its counterpart has one.
+    `lacks_end`: it is the file's last and has no terminator, but its counterpart has one.
     """
 
     sign: Sign
@@ -84,17 +136,7 @@ class NumberedDiff:
         return [hunk.facts() for hunk in self.hunks]
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Whole lines: `old[old_start:old_end]` became `new[new_start:new_end]`."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
-
-
-def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
+def diff(old: bytes, new: bytes, changes: Sequence[ChangedSpan]) -> NumberedDiff:
     """The numbered diff of two contents that differ in `changes` only, which are in order."""
     differ = _Differ(old, new)
     for block in _blocks(old, new, changes):
@@ -103,9 +145,9 @@ def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
     return differ.finished()
 
 
-def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Block]:
-    """The whole lines around each change; changes that share lines, or touch, come together."""
-    pending: _Block | None = None
+def _blocks(old: bytes, new: bytes, changes: Sequence[ChangedSpan]) -> Iterator[ChangedSpan]:
+    """The whole lines around each change, by byte; changes that share lines, or touch, are joined."""
+    pending: ChangedSpan | None = None
     for change in changes:
         start = line_start(old, change.old_start)
         done = -1 if pending is None else pending.old_end
@@ -115,16 +157,16 @@ def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Bloc
         end, new_end = _end_of_lines(old, new, change)
         if pending is not None and start <= done:
             first = min(start, pending.old_start)
-            pending = _Block(first, end, pending.new_start - (pending.old_start - first), new_end)
+            pending = ChangedSpan(first, end, pending.new_start - (pending.old_start - first), new_end)
             continue
         if pending is not None:
             yield pending
-        pending = _Block(start, end, start + moved, new_end)
+        pending = ChangedSpan(start, end, start + moved, new_end)
     if pending is not None:
         yield pending
 
 
-def _end_of_lines(old: bytes, new: bytes, change: Change) -> tuple[int, int]:
+def _end_of_lines(old: bytes, new: bytes, change: ChangedSpan) -> tuple[int, int]:
     """Where the lines around a change end, in both contents."""
     if is_line_start(old, change.old_end) and is_line_start(new, change.new_end):
         return change.old_end, change.new_end
@@ -132,14 +174,14 @@ def _end_of_lines(old: bytes, new: bytes, change: Change) -> tuple[int, int]:
     return end, change.new_end + (end - change.old_end)
 
 
-def _changed_parts(old: bytes, new: bytes, block: _Block) -> Iterator[_Block]:
+def _changed_parts(old: bytes, new: bytes, block: ChangedSpan) -> Iterator[ChangedSpan]:
     """The lines of a block that really differ: what was sent as old and new text has lines in common."""
     old_lines = old[block.old_start : block.old_end].splitlines(keepends=True)
     new_lines = new[block.new_start : block.new_end].splitlines(keepends=True)
     old_at = list(accumulate(map(len, old_lines), initial=block.old_start))
     new_at = list(accumulate(map(len, new_lines), initial=block.new_start))
     for run in changed_runs(old_lines, new_lines):
-        yield _Block(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
+        yield ChangedSpan(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
 
 
 class _Differ:
@@ -158,7 +200,7 @@ class _Differ:
         self._deletions = 0
         self._start_lines: list[int] = []
 
-    def add(self, block: _Block) -> None:
+    def add(self, block: ChangedSpan) -> None:
         self._context_before(block.old_start)
         removed = list(lines_between(self._old, block.old_start, block.old_end))
         added = list(lines_between(self._new, block.new_start, block.new_end))
@@ -179,7 +221,7 @@ class _Differ:
         return NumberedDiff(self._hunks, self._additions, self._deletions, self._start_lines, left_out)
 
     def _context_before(self, start: int) -> None:
-        """The lines from the last changed one on: all of them where they are few, else a new hunk."""
+        """The lines from the last changed one on: all of them if they are few, else a new hunk."""
         done = self._done or 0
         if self._done is not None:
             after = min(self._lines_after(done), start)

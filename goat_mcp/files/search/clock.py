@@ -1,18 +1,35 @@
-"""How long a search may take, and the way to end it early from another thread."""
+"""How long a search may take, and how it ends early: at its deadline, or as soon as the call is cancelled."""
 
 from __future__ import annotations
 
 import subprocess
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+ResultT = TypeVar("ResultT")
+SEARCH_LIMIT_S = 20.0
+"""Then the answer is what was found so far (security.md, R-LIMIT-1)."""
+
+
+async def in_thread(work: Callable[[SearchClock], ResultT], limit_s: float = SEARCH_LIMIT_S) -> ResultT:
+    """Run a blocking search in a thread. A cancelled call ends it at once."""
+    clock = SearchClock(limit_s)
+    try:
+        return await anyio.to_thread.run_sync(work, clock, abandon_on_cancel=True)
+    finally:
+        clock.cancel()
 
 
 class SearchClock:
-    """Kills what runs under it at its end, or as soon as `cancel` is called.
+    """Kills the process that runs under it at the deadline, or as soon as `cancel` is called.
 
-    `timed_out` tells whether time, rather than the search, came to its end.
+    `timed_out`: the deadline, not the search, was the end.
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -31,7 +48,7 @@ class SearchClock:
         return max(0.0, self._ends_at_s - time.monotonic())
 
     def at_most(self, limit_s: float) -> SearchClock:
-        """A clock for a part of the work: it ends no later than this one, and with it when cancelled."""
+        """A clock for a part of the work: it ends no later than this one, and is cancelled with it."""
         return _PartClock(self, min(limit_s, self.left_s))
 
     def cancel(self) -> None:
@@ -42,16 +59,16 @@ class SearchClock:
 
     @contextmanager
     def watching(self, process: subprocess.Popen[bytes]) -> Generator[None]:
-        """Watch a process while the block reads from it; afterwards it is dead and reaped."""
+        """Watch a process while the block reads from it. Afterwards it is dead and reaped."""
         timer = threading.Timer(self.left_s, self._expire, (process,))
         timer.daemon = True
         timer.start()
-        self._attend(process)
+        self._watch(process)
         try:
             yield
         finally:
             timer.cancel()
-            self._attend(None)
+            self._watch(None)
             process.kill()
             process.wait()
 
@@ -59,7 +76,7 @@ class SearchClock:
         self.timed_out = True
         process.kill()
 
-    def _attend(self, process: subprocess.Popen[bytes] | None) -> None:
+    def _watch(self, process: subprocess.Popen[bytes] | None) -> None:
         with self._lock:
             self._running = process
             if self.cancelled and process is not None:
@@ -71,6 +88,6 @@ class _PartClock(SearchClock):
         super().__init__(limit_s)
         self._whole = whole
 
-    def _attend(self, process: subprocess.Popen[bytes] | None) -> None:
-        super()._attend(process)
-        self._whole._attend(process)
+    def _watch(self, process: subprocess.Popen[bytes] | None) -> None:
+        super()._watch(process)
+        self._whole._watch(process)

@@ -1,24 +1,23 @@
 """Searching file contents: which files match, in what order, and one page of what is in them.
 
-Two passes where lines are asked for: the files that match, newest first, then the lines of as many of them as the
+Two passes if lines are asked for: the files that match, newest first, then the lines of as many of them as the
 page needs. So the newest come first without holding what nobody asked to see.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.search.engine import Search
-from goat_mcp.files.search.first_n import FirstN
-from goat_mcp.files.search.priority_order import PriorityOrder
-from goat_mcp.files.search.query import Query
-from goat_mcp.files.search.records import FoundLine, GroupEnd
+from goat_mcp.files.search.priority import PriorityOrder
+from goat_mcp.files.search.query import GroupEnd, Query, ResultLine
 
 Mode = Literal["files_with_matches", "content", "count"]
 Order = PriorityOrder | None
@@ -57,14 +56,14 @@ class RankedFile:
 
 
 @dataclass
-class Found:
-    """One page of an answer and what is known of the rest.
+class ContentMatches:
+    """One page of an answer, and what is known about the rest.
 
     `total` counts what the page counts (files or lines); `is_total_exact` False means at least so many.
     """
 
     files: list[RankedFile] = field(default_factory=list[RankedFile])
-    lines: list[FoundLine | GroupEnd] = field(default_factory=list["FoundLine | GroupEnd"])
+    lines: list[ResultLine | GroupEnd] = field(default_factory=list["ResultLine | GroupEnd"])
     num_files: int = 0
     num_matches: int = 0
     total: int = 0
@@ -73,8 +72,8 @@ class Found:
     terms: tuple[str, ...] = ()
 
 
-def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
-    """Search; where a pattern with `|` finds nothing, each of its terms (source: goa, "Fuzzy fallback").
+def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> ContentMatches:
+    """Search; if a pattern with `|` finds nothing, search each of its terms (source: goa, "Fuzzy fallback").
 
     Raises `ToolError(PATTERN)`.
     """
@@ -82,7 +81,7 @@ def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> 
     terms = _terms(query)
     if found.num_files or not terms or search.clock.is_over:
         return found
-    # Engines join patterns before they read them, so two broken halves could pass for a whole
+    # ripgrep joins patterns before it reads them, so two broken halves could pass for a whole
     literal = not all(map(_is_balanced, terms))
     try:
         by_term = _find(search, replace(query, patterns=terms, literal=literal), mode, order, page)
@@ -152,7 +151,7 @@ def _is_balanced(term: str) -> bool:
     return depth == 0
 
 
-def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
+def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> ContentMatches:
     if mode == "content" and not search.target.is_directory:
         return _lines(search, query, search.lines(query), page)
     first_pass = search.part(search.clock.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
@@ -161,7 +160,7 @@ def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) ->
     if mode == "content":
         search.adopt(first_pass)
         unread = deque(file.path for file in found.files)
-        lines = _lines(search, query, _stream_of(search, query, unread, page.end), page)
+        lines = _lines(search, query, _lines_of(search, query, unread, page.end), page)
         lines.num_files = found.num_files
         lines.total = max(lines.total, found.num_files)
         lines.timed_out |= found.timed_out
@@ -173,24 +172,26 @@ def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) ->
     return found
 
 
-def _rank(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
+def _rank(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> ContentMatches:
     """The first files in their order, as many as the page can need: each has at least one line."""
-    wanted = MAX_FILES_KEPT if page.end is None else page.end + (_FILES_PER_RUN if mode == "content" else 0)
-    first: FirstN[tuple[int, int, str, int]] = FirstN(min(wanted, MAX_FILES_KEPT))
-    found = Found()
-    is_counting = mode == "count" or order is not None
-    batches = search.counts(query) if is_counting else _uncounted(search, query)
-    with closing(batches):
+    needed = MAX_FILES_KEPT if page.end is None else page.end + (_FILES_PER_RUN if mode == "content" else 0)
+    matches = ContentMatches()
+
+    def entries() -> Iterator[tuple[int, int, str, int]]:
         for batch in batches:
-            found.num_files += len(batch)
+            matches.num_files += len(batch)
             for path, count in batch:
-                found.num_matches += count
+                matches.num_matches += count
                 if order is not None:
-                    first.add((order.tier(path), -count, path, count))
+                    yield order.tier(path), -count, path, count
                 else:
-                    first.add((-search.mtime_ns(path), 0, path, count))
-    found.files = [RankedFile(path, count) for _, _, path, count in first.entries()]
-    return found
+                    yield -search.mtime_ns(path), 0, path, count
+
+    is_counting = mode == "count" or order is not None
+    with closing(search.counts(query) if is_counting else _uncounted(search, query)) as batches:
+        first = heapq.nsmallest(min(needed, MAX_FILES_KEPT), entries())
+    matches.files = [RankedFile(path, count) for _, _, path, count in first]
+    return matches
 
 
 def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]]]:
@@ -198,26 +199,26 @@ def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]]]
         yield [(path, 0) for path in paths]
 
 
-def _stream_of(search: Search, query: Query, unread: deque[str], wanted: int | None) -> Generator[FoundLine | GroupEnd]:
-    """Lines of the first of `unread`, which are taken out, until there are as many as wanted (None: all)."""
-    given = 0
-    while unread and (wanted is None or given < wanted) and not search.clock.is_over:
+def _lines_of(search: Search, query: Query, unread: deque[str], most: int | None) -> Generator[ResultLine | GroupEnd]:
+    """Lines of the first of `unread`, which are taken out, until there are at least `most` (None: all)."""
+    num_lines = 0
+    while unread and (most is None or num_lines < most) and not search.clock.is_over:
         # Each has a line at least; and one command line has an end: 128 KiB fits every system
-        most = _FILES_PER_RUN if wanted is None else min(_FILES_PER_RUN, wanted - given)
-        taken: list[str] = []
+        num_paths = _FILES_PER_RUN if most is None else min(_FILES_PER_RUN, most - num_lines)
+        paths: list[str] = []
         size = 0
-        while unread and len(taken) < most and size < _MAX_PATHS_CHARS:
-            taken.append(unread.popleft())
-            size += len(taken[-1])
-        for item in search.lines(query, taken):
-            given += isinstance(item, FoundLine)
+        while unread and len(paths) < num_paths and size < _MAX_PATHS_CHARS:
+            paths.append(unread.popleft())
+            size += len(paths[-1])
+        for item in search.lines(query, paths):
+            num_lines += isinstance(item, ResultLine)
             yield item
         yield GroupEnd()
 
 
-def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd], page: Page) -> Found:
-    """One page of lines. Counts a little past it, then stops the engine."""
-    found = Found()
+def _lines(search: Search, query: Query, stream: Generator[ResultLine | GroupEnd], page: Page) -> ContentMatches:
+    """One page of lines. Counts a little past it, then stops ripgrep."""
+    found = ContentMatches()
     has_groups = bool(query.before or query.after)
     is_new_group = False
     chars = 0
@@ -237,7 +238,7 @@ def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd]
             if chars > MAX_PAGE_CHARS or (page.end and found.total >= page.end + _LINES_COUNTED_PAST_PAGE):
                 found.is_total_exact = False
                 break
-    found.num_files = len({line.path for line in found.lines if isinstance(line, FoundLine)}) or int(found.total > 0)
+    found.num_files = len({line.path for line in found.lines if isinstance(line, ResultLine)}) or int(found.total > 0)
     found.timed_out = search.clock.timed_out
     found.is_total_exact &= not found.timed_out
     return found

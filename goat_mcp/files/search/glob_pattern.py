@@ -1,7 +1,7 @@
 """Glob patterns: `**`, braces, classes, `?`, escapes, as a regular expression that cannot run away.
 
-Paths are relative, with `/` between names. What a pattern means for ignore rules lives in `path_rules` and
-`python_engine`; this module knows no files.
+Paths are relative, with `/` between names. What a pattern means as an ignore rule is the business of `path_rules`; this
+module knows no files. wcmatch is no replacement: see design/0007.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class GlobPattern:
     """One parsed pattern.
 
     `literal_names` are the leading names without magic: nothing outside that directory can match.
-    `max_depth` is how many names a match has; None where `**` leaves that open.
+    `max_depth` is how many names a match has; None if `**` leaves that open.
     """
 
     text: str
@@ -149,7 +149,7 @@ def _unescaped(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _class_end(text: str, start: int) -> int | None:
-    """Where the class that opens at `start` ends (exclusive), None where it does not."""
+    """Where the class that opens at `start` ends (exclusive), None if it does not."""
     position = start + 1
     if text[position : position + 1] in ("!", "^"):
         position += 1

@@ -1,4 +1,7 @@
-"""ripgrep: where it is, how it is asked, what its complaints mean. Running it lives in `engine_process`."""
+"""ripgrep: where it is, its command lines, the files it may read, and what its messages mean.
+
+Running it lives in `ripgrep_process`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.files.search.ignore_files import ignore_files_above
-from goat_mcp.files.search.query import DATA_MARK, MAX_LINE_COLUMNS, VCS_DIRECTORIES, Command, Query, Report, Target
+from goat_mcp.files.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Query, Report, Target
 
 _PROGRAM = "rg.exe" if sys.platform == "win32" else "rg"
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
@@ -32,6 +34,22 @@ _IGNORED = re.compile(
 )
 _NOTE = re.compile(r"^rg: (?:DEBUG|TRACE)\|.*\n?", re.MULTILINE)
 _RULED_PART = re.compile(r"default regex engine error:\s*~{5,}\n(.*?)\n~{5,}", re.DOTALL)
+_EXCLUDES_FILE = re.compile(rb"(?im)^\s*excludesfile\s*=\s*\"?\s*([^\"\r\n]+?)\s*\"?\s*$")
+DATA_MARK = "{data}"
+"""In an argument of a `Command`: the path of the descriptor that its data can be read from."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """How to start ripgrep: its arguments, and data for a descriptor that `DATA_MARK` in an argument stands for.
+
+    It can open nothing but what it searches and the files in `readable`, if the kernel offers that.
+    """
+
+    program: str
+    arguments: tuple[str | bytes, ...]
+    data: bytes | None = None
+    readable: tuple[str, ...] = ()
 
 
 def find_ripgrep() -> str | None:
@@ -49,7 +67,6 @@ class Ripgrep:
 
     program: str
     threads: int = 0
-    name: str = "ripgrep"
 
     def command(self, query: Query, report: Report, target: Target, paths: Sequence[str] = ()) -> Command:
         """Search the target, or only `paths` below it (relative, in this order)."""
@@ -88,7 +105,7 @@ class Ripgrep:
         arguments.append("--")
         arguments += _paths(target, paths)
         readable = ignore_files_above(target.real_path) if target.is_directory and not query.include_ignored else ()
-        return Command(self.program, tuple(arguments), data, confined=True, readable=readable)
+        return Command(self.program, tuple(arguments), data, readable)
 
 
 def _match_arguments(query: Query) -> list[str]:
@@ -115,7 +132,7 @@ def _paths(target: Target, paths: Sequence[str]) -> list[str | bytes]:
 
 
 def names_ignored(query: Query, report: Report, target: Target) -> bool:
-    """Whether a run says what it leaves out by ignore rules, which costs nothing where these are all the rules."""
+    """Whether a run lists what ignore rules hide. That costs nothing if there are no other rules."""
     filters = query.include_ignored or query.file_type is not None or query.path_rules or query.max_depth is not None
     return report in ("matching", "counts") and target.is_directory and not filters
 
@@ -143,7 +160,7 @@ def unknown_type(complaint: str) -> bool:
 
 
 def bad_pattern(complaint: str) -> str | None:
-    """What is wrong with the pattern in the engine's words; None where the complaint is about something else."""
+    """What is wrong with the pattern, in ripgrep's words; None if the complaint is about something else."""
     text = complaint.removeprefix("rg: ")
     ruled = _RULED_PART.search(text)
     if ruled:
@@ -152,3 +169,50 @@ def bad_pattern(complaint: str) -> str | None:
     if any(sign in text for sign in signs) or "Compiled regex exceeds size limit" in text or "PCRE2 is not" in text:
         return text
     return None
+
+
+def ignore_files_above(real_path: str) -> tuple[str, ...]:
+    """Every file outside `real_path` that may hold ignore rules for a search in it.
+
+    These are the ignore files of its parents, up to the top of the repository (or of the file system without one),
+    git's configuration files, and the excludes file that they name.
+    """
+    above = [
+        directory / name
+        for directory in _directories_above(real_path)
+        for name in (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
+    ]
+    configurations = [directory / "config" for directory in _git_directories()]
+    if home := os.environ.get("HOME"):
+        configurations.insert(0, Path(home, ".gitconfig"))
+    return tuple(str(path) for path in (*above, *configurations, *_excludes_files(configurations)) if _is_file(path))
+
+
+def _directories_above(real_path: str) -> Iterator[Path]:
+    here = Path(real_path)
+    while not (here / ".git").exists() and here != here.parent:
+        here = here.parent
+        yield here
+
+
+def _excludes_files(configurations: Sequence[Path]) -> Sequence[Path]:
+    """The file of `core.excludesFile`, or the default ones. They need not exist."""
+    for configuration in configurations:
+        try:
+            named = _EXCLUDES_FILE.search(configuration.read_bytes())
+        except OSError:
+            continue
+        if named:
+            return (Path(os.fsdecode(named[1])).expanduser(),)
+    return [directory / "ignore" for directory in _git_directories()]
+
+
+def _git_directories() -> list[Path]:
+    home, config_home = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
+    if config_home:
+        return [Path(config_home, "git")]
+    return [Path(home, ".config", "git")] if home else []
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  # `Path.is_file` raises for what may not be looked at

@@ -1,9 +1,8 @@
 """The directories file tools may touch, and the only door to paths in them."""
 
-from goat_mcp.files.workspace.files import Files
 from goat_mcp.files.workspace.opened import AnyVersion, FileVersion, OpenedDirectory, OpenedFile
 from goat_mcp.files.workspace.roots import WorkspacePath
-from goat_mcp.files.workspace.workspace import Workspace
+from goat_mcp.files.workspace.workspace import Files, Workspace
 from goat_mcp.files.workspace.writing import WrittenFile
 
 __all__ = [

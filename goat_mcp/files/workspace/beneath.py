@@ -1,6 +1,8 @@
 """Reaching a path below a root by descriptors, so that no link can lead out: `openat2`, else name by name.
 
-What is not here: reading, writing and the words of errors. Everything raises plain OSError; EXDEV means "outside".
+Linux knows more than Python's `os` offers: `openat2` confines the resolution of a path, and the type of a file system
+tells what belongs to the kernel itself. Reading, writing and error texts are not here. Everything raises plain OSError;
+EXDEV means "outside".
 """
 
 from __future__ import annotations
@@ -8,23 +10,122 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from goat_mcp.files.workspace.kernel import Kernel, descriptor_path
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, MAX_PATH_CHARS, NO_FOLLOW, Names, Root, Roots
+
+_OPENAT2 = 437
+"""The same number on every Linux architecture but the two that number calls their own way."""
+_OWN_NUMBERS = ("alpha", "mips")
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_BENEATH = 0x08
+_AGAIN = 64
+_F_GETPATH = 50
+_STATFS_BYTES = 256
+
+_KERNEL_FILE_SYSTEMS = frozenset(
+    {
+        0x9FA0,  # proc
+        0x62656572,  # sysfs
+        0x27E0EB,  # cgroup
+        0x63677270,  # cgroup2
+        0x64626720,  # debugfs
+        0x74726163,  # tracefs
+        0x73636673,  # securityfs
+        0xCAFE4A11,  # bpf
+        0x62656570,  # configfs
+        0x1CD1,  # devpts
+    }
+)
+
+
+class Kernel:
+    """What the running kernel offers. `without_openat2` acts as if it were older."""
+
+    def __init__(self, *, without_openat2: bool = False) -> None:
+        self._without_openat2 = without_openat2
+
+    @cached_property
+    def has_openat2(self) -> bool:
+        """Found out by one call: filters in containers answer ENOSYS or EPERM."""
+        if self._without_openat2 or not sys.platform.startswith("linux"):
+            return False
+        if os.uname().machine.startswith(_OWN_NUMBERS) or self._libc is None:
+            return False
+        root = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.close(self.open_beneath(root, ".", os.O_PATH | os.O_CLOEXEC))
+        except OSError:
+            return False
+        finally:
+            os.close(root)
+        return True
+
+    @cached_property
+    def _libc(self) -> Any:
+        try:
+            import ctypes  # some milliseconds that only the first opened file pays
+        except ImportError:
+            return None
+        return ctypes.CDLL(None, use_errno=True)
+
+    def open_beneath(self, dir_fd: int, relative: str, flags: int) -> int:
+        """`openat2` with RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS. OSError EXDEV: the path would leave."""
+        import ctypes
+
+        how = (ctypes.c_uint64 * 3)(flags, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+        name = ctypes.c_char_p(os.fsencode(relative))
+        for _ in range(_AGAIN):
+            fd = self._libc.syscall(
+                ctypes.c_long(_OPENAT2), ctypes.c_int(dir_fd), name, ctypes.byref(how), ctypes.c_size_t(24)
+            )
+            if fd >= 0:
+                return int(fd)
+            problem = ctypes.get_errno()
+            # EAGAIN: something was renamed while a `..` was resolved, and the kernel could not be sure
+            if problem not in (errno.EAGAIN, errno.EINTR):
+                raise OSError(problem, os.strerror(problem), relative)
+        raise OSError(errno.EXDEV, "kept changing while it was opened", relative)
+
+    def is_kernel_file_system(self, fd: int) -> bool:
+        """The file is the kernel speaking (proc, sysfs, ...), wherever that file system is mounted."""
+        if not sys.platform.startswith("linux") or self._libc is None:
+            return False
+        import ctypes
+
+        answer = (ctypes.c_long * (_STATFS_BYTES // ctypes.sizeof(ctypes.c_long)))()
+        if self._libc.fstatfs(ctypes.c_int(fd), ctypes.byref(answer)) != 0:
+            return False
+        return (answer[0] & 0xFFFFFFFF) in _KERNEL_FILE_SYSTEMS
+
+
+def descriptor_path(fd: int) -> str | None:
+    """The path the kernel knows an open file by, None if it does not say."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            return os.fsdecode(fcntl.fcntl(fd, _F_GETPATH, bytes(1024)).rstrip(b"\0"))
+        return str(Path(f"/proc/self/fd/{fd}").readlink())
+    except OSError:
+        return None
+
 
 MAX_LINKS = 40
 MAX_TURNS = 256
-"""How often a walk may start anew for a `..`; each costs the depth of the path."""
+"""How often a walk may start again for a `..`; each costs the depth of the path."""
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a path really is: an open directory and a name in it that is no link.
 
     `name` is `.` for a root itself. `missing` are the names, from `name` on, that do not exist yet;
@@ -43,7 +144,7 @@ class Place:
     def real(self) -> Path:
         return self.parent.joinpath(self.name, *self.missing[1:])
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> Location:
         return self
 
     def __exit__(
@@ -74,22 +175,22 @@ class Beneath:
                     return self._admitted(fd, real)
                 os.close(fd)
         for _ in range(MAX_LINKS):
-            with self.locate(root, names) as place:
-                if place.stat is None:
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.name)
+            with self.locate(root, names) as location:
+                if location.stat is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), location.name)
                 try:
-                    fd = os.open(place.name, flags | NO_FOLLOW, dir_fd=place.parent_fd)
+                    fd = os.open(location.name, flags | NO_FOLLOW, dir_fd=location.parent_fd)
                 except OSError as problem:
                     if problem.errno != errno.ELOOP:  # became a link since: look where it leads
                         raise
                 else:
-                    return self._admitted(fd, place.real)
+                    return self._admitted(fd, location.real)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def stat(self, root: Root, names: Names) -> os.stat_result | None:
-        """What is there, links followed; None where nothing is."""
-        with suppress(NotADirectoryError), self.locate(root, names) as place:
-            return place.stat
+        """What is there, links followed; None if nothing is."""
+        with suppress(NotADirectoryError), self.locate(root, names) as location:
+            return location.stat
         return None
 
     def exists(self, root: Root, names: Names) -> bool:
@@ -98,18 +199,18 @@ class Beneath:
             return self.stat(root, names) is not None
         return False
 
-    def locate(self, root: Root, names: Names) -> Place:
+    def locate(self, root: Root, names: Names) -> Location:
         """Follow every link to the directory and name where the path ends, existing or not."""
         if sum(map(len, names)) + len(names) > MAX_PATH_CHARS:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        place = _Walk(self._roots(), root, names).run()
+        location = _Walk(self._roots(), root, names).run()
         try:
-            if self._roots().holding(place.real) is None or self._kernel.is_kernel_file_system(place.parent_fd):
-                raise OSError(errno.EXDEV, "outside", str(place.real))
+            if self._roots().holding(location.real) is None or self._kernel.is_kernel_file_system(location.parent_fd):
+                raise OSError(errno.EXDEV, "outside", str(location.real))
         except BaseException:
-            os.close(place.parent_fd)
+            os.close(location.parent_fd)
             raise
-        return place
+        return location
 
     def _admitted(self, fd: int, real: Path) -> tuple[int, Path]:
         if self._roots().holding(real) is None or self._kernel.is_kernel_file_system(fd):
@@ -130,34 +231,34 @@ class _Walk:
         self._links = 0
         self._turns = 0
 
-    def run(self) -> Place:
+    def run(self) -> Location:
         self._restart(self._root)
         try:
             while self._pending:
                 name, from_link = self._pending.popleft()
                 if name == "..":
                     self._go_up()
-                elif (place := self._step(name, from_link)) is not None:
-                    return place
-            return self._place(".", os.fstat(self._fd))
+                elif (location := self._step(name, from_link)) is not None:
+                    return location
+            return self._location(".", os.fstat(self._fd))
         except BaseException:
             os.close(self._fd)
             raise
 
-    def _step(self, name: str, from_link: bool) -> Place | None:
+    def _step(self, name: str, from_link: bool) -> Location | None:
         """Go into `name`; the place if the path ends here."""
         try:
             if not self._pending:
                 found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
                 if stat.S_ISLNK(found.st_mode):
                     return self._follow(name, from_link)
-                return self._place(name, found)
+                return self._location(name, found)
             below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=self._fd)
         except FileNotFoundError:
             missing = (name, *(pending for pending, _ in self._pending))
             if ".." in missing:
                 raise
-            return self._place(name, None, missing, from_link)
+            return self._location(name, None, missing, from_link)
         except OSError as problem:
             if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
@@ -218,14 +319,16 @@ class _Walk:
         self._restart(root)
 
     def _restart(self, root: Root) -> None:
-        pin = root.pin()  # held while its number is used: another thread may pin the root anew
+        pin = root.pin()  # held while its number is used: another thread may pin the root again
         top = os.dup(pin.fd)
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._root, self._real = top, root, []
 
-    def _place(self, name: str, found: os.stat_result | None, missing: Names = (), dangling: bool = False) -> Place:
-        return Place(self._root, self._root.real.joinpath(*self._real), self._fd, name, found, missing, dangling)
+    def _location(
+        self, name: str, found: os.stat_result | None, missing: Names = (), dangling: bool = False
+    ) -> Location:
+        return Location(self._root, self._root.real.joinpath(*self._real), self._fd, name, found, missing, dangling)
 
 
 def _real_path(root: Root, root_fd: int, fd: int) -> Path | None:

@@ -97,7 +97,7 @@ class _LockFile:
 
     @classmethod
     def try_open(cls, path: Path) -> _LockFile | None:
-        """None while another process holds it. Raises OSError where locks cannot be had."""
+        """None while another process holds it. Raises OSError if locks cannot be had."""
         fd = open_private(path)
         try:
             # its last holder removed the file: a lock on a file without a name protects nothing
@@ -134,7 +134,7 @@ def _still_named(fd: int, path: Path) -> bool:
 
 
 def try_lock(fd: int) -> bool:
-    """Take the advisory lock of an open file if nobody has it. Raises OSError where the file system has no locks."""
+    """Take the advisory lock of an open file if nobody has it. Raises OSError if the file system has no locks."""
     if fcntl is None:
         raise OSError(errno.ENOSYS, "no advisory locks on this platform")
     try:

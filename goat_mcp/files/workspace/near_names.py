@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from goat_mcp.files.workspace.beneath import Beneath, Place
+from goat_mcp.files.workspace.beneath import Beneath, Location
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW, Names, is_kernel_path, split_names
 from goat_mcp.files.workspace.temp_files import is_temp_name
 
@@ -20,19 +20,19 @@ _LIKENESS = 0.6
 _NOT_LOOKED_INTO = frozenset({".git", ".hg", ".svn", ".jj", ".sl", "node_modules", "__pycache__", ".venv"})
 
 
-def near_paths(beneath: Beneath, place: Place) -> list[str]:
+def near_paths(beneath: Beneath, location: Location) -> list[str]:
     """Up to three existing paths: names like the missing one in its folder, then the same name elsewhere."""
     found: dict[str, None] = {}
-    first, *rest = place.missing
-    in_folder = [name for name, _ in _entries(place.parent_fd, MAX_ENTRIES)]
+    first, *rest = location.missing
+    in_folder = [name for name, _ in _entries(location.parent_fd, MAX_ENTRIES)]
     for name in _like(first, in_folder):
-        if not rest or beneath.exists(place.root, _below_root(place, (name, *rest))):
-            found[str(place.parent.joinpath(name, *rest))] = None
+        if not rest or beneath.exists(location.root, _below_root(location, (name, *rest))):
+            found[str(location.parent.joinpath(name, *rest))] = None
     budget = MAX_ENTRIES
-    for top in dict.fromkeys((place.parent, place.root.real)):
+    for top in dict.fromkeys((location.parent, location.root.real)):
         if len(found) >= MAX_NEAR or budget <= 0:
             break
-        for path, seen in _named(beneath, place, top, place.missing[-1], budget):
+        for path, seen in _named(beneath, location, top, location.missing[-1], budget):
             budget -= seen
             if path is not None:
                 found[str(path)] = None
@@ -51,23 +51,25 @@ def _like(name: str, names: list[str]) -> list[str]:
 
 
 def _key(name: str) -> str:
-    """Names that look alike are equal: case, composed accents, the odd blanks of screenshots."""
+    """Names that look alike are equal: case, composed accents, the unusual blanks of screenshots."""
     return unicodedata.normalize("NFKC", name).casefold()
 
 
-def _below_root(place: Place, names: Names) -> Names:
-    return (*split_names(place.parent.relative_to(place.root.real).as_posix()), *names)
+def _below_root(location: Location, names: Names) -> Names:
+    return (*split_names(location.parent.relative_to(location.root.real).as_posix()), *names)
 
 
-def _named(beneath: Beneath, place: Place, top: Path, name: str, budget: int) -> Iterator[tuple[Path | None, int]]:
+def _named(
+    beneath: Beneath, location: Location, top: Path, name: str, budget: int
+) -> Iterator[tuple[Path | None, int]]:
     """Files called `name` below `top`, nearest first; with each step the number of entries looked at."""
     wanted = _key(name)
     waiting = deque([top])
     while waiting and budget > 0:
         folder = waiting.popleft()
         with suppress(OSError):
-            below = split_names(folder.relative_to(place.root.real).as_posix())
-            fd, _ = beneath.open(place.root, below, DIRECTORY_FLAGS | NO_FOLLOW)
+            below = split_names(folder.relative_to(location.root.real).as_posix())
+            fd, _ = beneath.open(location.root, below, DIRECTORY_FLAGS | NO_FOLLOW)
             try:
                 entries = list(_entries(fd, budget))
             finally:

@@ -17,7 +17,7 @@ MAX_WHOLE_BYTES = 1024 * 1024 * 1024
 SETTLED_NS = 2_000_000_000
 """A file changed less than this ago may change again without its times showing it (FAT counts in 2 s)."""
 FINELY_SETTLED_NS = 50_000_000
-"""The same where times have digits below the millisecond: such file systems go by the kernel's tick, 10 ms at most."""
+"""The same if times have digits below the millisecond: such file systems go by the kernel's tick, 10 ms at most."""
 _HASH_CHUNK_BYTES = 1024 * 1024
 
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from goat_mcp.files.workspace import refusals
-from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion, hash_of
 from goat_mcp.files.workspace.roots import NO_FOLLOW
 
@@ -18,11 +18,11 @@ _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes."""
 
 
-class Original:
+class OriginalFile:
     """As it is found at a place. `asked` is the path in the caller's words, for errors."""
 
-    def __init__(self, place: Place, asked: object) -> None:
-        self._place = place
+    def __init__(self, location: Location, asked: object) -> None:
+        self._location = location
         self._asked = asked
         self._accepted: FileIdentity | None = None
 
@@ -39,7 +39,7 @@ class Original:
             return
         if not stat.S_ISREG(found.st_mode) or found.st_size != expect.size:
             raise refusals.stale(self._asked, "changed since it was read")
-        fd = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
+        fd = os.open(self._location.name, _READ_FLAGS, dir_fd=self._location.parent_fd)
         try:
             before, read_from_ns = os.fstat(fd), time.time_ns()
             if hash_of(fd) != expect.sha256:
@@ -68,7 +68,7 @@ class Original:
         if not hasattr(os, "listxattr"):
             return
         with suppress(OSError):
-            source = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
+            source = os.open(self._location.name, _READ_FLAGS, dir_fd=self._location.parent_fd)
             try:
                 names = os.listxattr(source)
                 for name in set(os.listxattr(fd)).difference(names) & {_ACL}:
@@ -81,4 +81,4 @@ class Original:
                 os.close(source)
 
     def stat(self) -> os.stat_result:
-        return os.stat(self._place.name, dir_fd=self._place.parent_fd, follow_symlinks=False)
+        return os.stat(self._location.name, dir_fd=self._location.parent_fd, follow_symlinks=False)

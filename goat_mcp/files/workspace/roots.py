@@ -12,7 +12,7 @@ from pathlib import Path
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 DIRECTORY_FLAGS = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""A directory to pass as `dir_fd`. O_PATH, where there is one, needs no permission to list it."""
+"""A directory to pass as `dir_fd`. O_PATH, if there is one, needs no permission to list it."""
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
 CAN_PIN = os.open in os.supports_dir_fd and bool(NO_FOLLOW)
@@ -63,7 +63,7 @@ def collapse(names: Iterable[str]) -> Names:
 
 
 def is_kernel_path(names: Names) -> bool:
-    """Below /proc, /sys or /dev. Shared memory is plain files, and only reached where a root lies in it."""
+    """Below /proc, /sys or /dev. Shared memory is plain files, and only reached if a root lies in it."""
     return names[:1] != () and names[0] in KERNEL_FOLDERS and names[:2] != ("dev", "shm")
 
 
@@ -98,7 +98,7 @@ class Root:
             )
 
     def pin(self) -> Pin:
-        """The open directory. One that was deleted and made anew is pinned anew. Raises OSError if missing."""
+        """The open directory. If it was deleted and made again, it is pinned again. Raises OSError if missing."""
         pin = self._pin
         if pin is not None and self._is_current(pin):
             return pin
@@ -176,3 +176,9 @@ def private_folder() -> Path:
     if not hasattr(os, "getuid"):
         return Path(os.environ.get("TEMP", ".")) / "goat-mcp"
     return Path(f"/tmp/goat-mcp-{os.getuid()}")  # not TMPDIR: hosts do not pass the same one to all
+
+
+def default_roots() -> list[Path]:
+    """The current directory, unless that is / or home (design D8)."""
+    here = Path.cwd()
+    return [] if here in (Path(here.anchor), Path.home()) else [here]

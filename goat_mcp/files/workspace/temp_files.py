@@ -91,7 +91,7 @@ class TempFiles:
 
     @contextmanager
     def _noted(self, path: Path) -> Generator[None]:
-        """Keep a note of `path`. Where none can be kept, the next write beside it still clears up."""
+        """Keep a note of `path`. If none can be kept, the next write beside it still clears up."""
         note = self._notes / f"{path.name.removeprefix(PREFIX).removesuffix(SUFFIX)}.note"
         with suppress(OSError):
             fd = open_private(note)

@@ -11,11 +11,11 @@ import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
-from goat_mcp.files.workspace.beneath import Beneath, Place
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
 from goat_mcp.files.workspace.locks import FileLocks
 from goat_mcp.files.workspace.near_names import near_paths
 from goat_mcp.files.workspace.opened import FileVersion, OpenedDirectory, OpenedFile
@@ -31,7 +31,7 @@ from goat_mcp.files.workspace.roots import (
     split_names,
 )
 from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
-from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, keep_nothing
+from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, do_nothing
 
 PRIMARY_SIGN = "@"
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -46,6 +46,17 @@ def _anything(path: Path) -> bool:
     return True
 
 
+class Files(Protocol):
+    """What a tool does with files that it was asked to change. A `Workspace` does it on disk; others may stand before
+    one. Each method means, and raises, what that of `Workspace` does."""
+
+    def stat(self, path: WorkspacePath) -> os.stat_result | None: ...
+
+    def open_file(self, path: WorkspacePath) -> OpenedFile: ...
+
+    def write_file(self, path: WorkspacePath, data: bytes, *, expect: FileVersion | None) -> WrittenFile: ...
+
+
 class Workspace:
     """Roots, and every way to a file below them.
 
@@ -54,12 +65,12 @@ class Workspace:
         readable: more directories that may be read, and never written; they need not exist yet.
         private: directories that nobody reads or writes although a root may hold them, but for what is `readable`:
             the server's own state.
-        is_open: of what is both, which real paths may be read by whoever calls now.
+        is_open: of what is both, which real paths the present caller may read.
         lock_folder: where locks and notes on unfinished writes lie, 0700; all processes that should
             take turns need the same one. None: one folder per user.
         kernel: which system calls to use; tests hand in an older one.
         why_denied: the rule that forbids to read (or, if the second argument is true, to write) an absolute path;
-            empty where none does. It is asked about the path as it came and about that of the file that was opened.
+            empty if none does. It is asked about the path as it came and about that of the file that was opened.
     """
 
     def __init__(
@@ -167,7 +178,7 @@ class Workspace:
         return OpenedDirectory(fd, os.fstat(fd), real)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
-        """What is there, links inside followed; None where nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
+        """What is there, links inside followed; None if nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
         try:
             return self._beneath.stat(self._root(path), path.names)
         except FileNotFoundError:
@@ -177,8 +188,8 @@ class Workspace:
 
     def real_path(self, path: WorkspacePath) -> Path:
         """Where the path really is, or would be if it were created. Raises `ToolError(PATH_OUTSIDE)`."""
-        with self._place(path) as place:
-            return place.real
+        with self._location(path) as location:
+            return location.real
 
     def contains(self, path: Path) -> bool:
         """Whether an absolute real path lies in a root that may be written."""
@@ -197,55 +208,55 @@ class Workspace:
         data: bytes,
         *,
         expect: Expected,
-        before: BeforeChange = keep_nothing,
+        before: BeforeChange = do_nothing,
         new_mode: int | None = None,
     ) -> WrittenFile:
         """Make `data` the whole content, in one step; missing folders are created. Hold `lock` around it.
 
         `expect`: a version that must still be there, None for a file that must not exist, or `AnyVersion()`.
-        `before` is told when all is ready; `new_mode` is for a file that is created.
+        `before` is called when all is ready; `new_mode` is for a file that is created.
         Raises `ToolError`: STALE, HARD_LINKED, PATH_OUTSIDE, DIRECTORY, NOT_REGULAR, IO (e.g. disk full).
         """
-        with self._writable_place(path) as place:
-            return self._writer.write(place, data, expect, path, before=before, new_mode=new_mode)
+        with self._writable_location(path) as location:
+            return self._writer.write(location, data, expect, path, before=before, new_mode=new_mode)
 
-    def remove_file(self, path: WorkspacePath, *, expect: FileVersion, before: BeforeChange = keep_nothing) -> None:
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion, before: BeforeChange = do_nothing) -> None:
         """Take a file away. Hold `lock` around it. Raises `ToolError` as `write_file` does, and NOT_FOUND."""
-        with self._writable_place(path) as place:
-            if place.stat is None:
+        with self._writable_location(path) as location:
+            if location.stat is None:
                 raise refusals.not_found(path)
-            self._writer.remove(place, expect, path, before=before)
+            self._writer.remove(location, expect, path, before=before)
 
     def check_writable(self, path: WorkspacePath) -> None:
         """Raises `ToolError` for a path that `write_file` would refuse whatever it should write."""
-        with self._writable_place(path) as place:
-            self._writer.check(place, path)
+        with self._writable_location(path) as location:
+            self._writer.check(location, path)
 
     def lock(self, real_path: Path) -> AbstractAsyncContextManager[None]:
         """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
         return self._locks.hold(real_path)
 
     def _check_allowed(self, path: WorkspacePath, real: Path, fd: int) -> None:
-        """Close what was opened and raise where it must not be read (R-FILE-5)."""
+        """Close what was opened and raise if it must not be read (R-FILE-5)."""
         rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
         if rule or self.is_private(real):
             os.close(fd)
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
 
     @contextmanager
-    def _writable_place(self, path: WorkspacePath) -> Generator[Place]:
+    def _writable_location(self, path: WorkspacePath) -> Generator[Location]:
         """The place of a path that may be written, pinned; system errors inside the block become `ToolError`."""
-        with self._place(path) as place:
-            if not self.contains(place.real):
+        with self._location(path) as location:
+            if not self.contains(location.real):
                 raise self._outside(path)
-            if rule := self._why_denied(path.plain, True) or self._why_denied(str(place.real), True):
+            if rule := self._why_denied(path.plain, True) or self._why_denied(str(location.real), True):
                 raise refusals.denied_by_rule(path, rule)
             try:
-                yield place
+                yield location
             except OSError as problem:
                 raise refusals.system_error(problem, path, self.roots) from None
 
-    def _place(self, path: WorkspacePath) -> Place:
+    def _location(self, path: WorkspacePath) -> Location:
         try:
             return self._beneath.locate(self._root(path), path.names)
         except OSError as problem:
@@ -261,9 +272,9 @@ class Workspace:
         if problem.errno not in (errno.ENOENT, errno.ENOTDIR):
             return refusals.system_error(problem, path, self.roots)
         near: list[str] = []
-        with suppress(OSError), self._beneath.locate(self._root(path), path.names) as place:
-            if place.missing:
-                near = near_paths(self._beneath, place)
+        with suppress(OSError), self._beneath.locate(self._root(path), path.names) as location:
+            if location.missing:
+                near = near_paths(self._beneath, location)
         return refusals.not_found(path, near)
 
     def _check_text(self, asked: str) -> None:
@@ -297,7 +308,7 @@ class Workspace:
         return refusals.outside(asked, self.roots)
 
     def _clear_up(self) -> None:
-        """Remove what killed writers left below these roots, as far as they noted it."""
+        """Remove what killed writers left below these roots, if they noted it."""
         for left in self._temps.noted():
             with suppress(OSError, ToolError):
                 folder = self.resolve(str(left.parent))

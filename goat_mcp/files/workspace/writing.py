@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Protocol
 
 from goat_mcp.files.workspace import refusals
-from goat_mcp.files.workspace.beneath import Place
-from goat_mcp.files.workspace.in_place import write_in_place
-from goat_mcp.files.workspace.new_folders import make_folders, remove_folders, sync_directory
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion
-from goat_mcp.files.workspace.original import Original
-from goat_mcp.files.workspace.temp_files import TempFile, TempFiles
+from goat_mcp.files.workspace.original import OriginalFile
+from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
+from goat_mcp.files.workspace.temp_files import TempFile, TempFiles, write_all
 
 NEW_FILE_MODE = 0o666
 _NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -35,19 +34,20 @@ Expected = FileVersion | AnyVersion | None
 
 
 class BeforeChange(Protocol):
-    """Told of a change that is ready and has not happened yet, so that it can keep the old bytes; what it raises
-    stops the change.
+    """Called before a change that is ready, so that it can keep the old bytes. What it raises stops the change.
 
-    `old` is the file that is about to go, None where there is none; `sha256` is of the new content, empty where the
+    `old` is the file that is about to go, None if there is none; `sha256` is of the new content, empty if the
     file will be removed. `in_place` says that the old file will be overwritten instead of replaced: a link to it
-    keeps nothing. It may be told twice, the second time with `in_place`.
+    keeps nothing. It may be called twice, the second time with `in_place`.
     """
 
-    def __call__(self, place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None: ...
+    def __call__(
+        self, location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False
+    ) -> None: ...
 
 
-def keep_nothing(place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
-    """The `BeforeChange` of whoever wants none."""
+def do_nothing(location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+    """A `BeforeChange` that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,28 +67,28 @@ class FileWriter:
 
     def write(
         self,
-        place: Place,
+        location: Location,
         data: bytes,
         expect: Expected,
         asked: object,
         *,
-        before: BeforeChange = keep_nothing,
+        before: BeforeChange = do_nothing,
         new_mode: int | None = None,
     ) -> WrittenFile:
         """`new_mode` is that of a file that is created; otherwise it follows the umask."""
-        self.check(place, asked)
-        if place.stat is None:
-            return self._create(place, data, expect, asked, before, new_mode)
-        return self._replace(place, data, expect, asked, before)
+        self.check(location, asked)
+        if location.stat is None:
+            return self._create(location, data, expect, asked, before, new_mode)
+        return self._replace(location, data, expect, asked, before)
 
-    def check(self, place: Place, asked: object) -> None:
+    def check(self, location: Location, asked: object) -> None:
         """Raises `ToolError` for what is never written: DIRECTORY, NOT_REGULAR, HARD_LINKED, a dangling link."""
-        self.temps.remove_abandoned(place.parent_fd)  # first: one of them may be a hard link of the file
-        if place.stat is None:
-            if place.dangling:
+        self.temps.remove_abandoned(location.parent_fd)  # first: one of them may be a hard link of the file
+        if location.stat is None:
+            if location.dangling:
                 raise refusals.dangling_link(asked)
             return
-        original = os.stat(place.name, dir_fd=place.parent_fd, follow_symlinks=False)
+        original = os.stat(location.name, dir_fd=location.parent_fd, follow_symlinks=False)
         if stat.S_ISDIR(original.st_mode):
             raise refusals.is_directory(asked)
         if not stat.S_ISREG(original.st_mode):
@@ -96,18 +96,20 @@ class FileWriter:
         if original.st_nlink > 1:
             raise refusals.hard_linked(asked, original.st_nlink)
 
-    def remove(self, place: Place, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing) -> None:
+    def remove(
+        self, location: Location, expect: FileVersion, asked: object, *, before: BeforeChange = do_nothing
+    ) -> None:
         """Take the file away, if it still holds what is expected."""
-        self.check(place, asked)
-        original = Original(place, asked)
+        self.check(location, asked)
+        original = OriginalFile(location, asked)
         original.check(expect)
-        before(place, original.stat(), "")
-        os.unlink(place.name, dir_fd=place.parent_fd)
-        sync_directory(place.parent_fd)
+        before(location, original.stat(), "")
+        os.unlink(location.name, dir_fd=location.parent_fd)
+        sync_directory(location.parent_fd)
 
     def _create(
         self,
-        place: Place,
+        location: Location,
         data: bytes,
         expect: Expected,
         asked: object,
@@ -116,17 +118,17 @@ class FileWriter:
     ) -> WrittenFile:
         if isinstance(expect, FileVersion):
             raise refusals.stale(asked, "was deleted since it was read")
-        *folders, name = place.missing
-        parent_fd, made = make_folders(place.parent_fd, folders)
+        *folders, name = location.missing
+        parent_fd, made = make_folders(location.parent_fd, folders)
         try:
             with (
-                self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp,
+                self.temps.create(parent_fd, location.parent.joinpath(*folders)) as temp,
                 _Hashing(data) as hashing,
             ):
                 temp.write(data)
                 os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
                 os.fsync(temp.fd)
-                before(place, None, hashing.hexdigest())
+                before(location, None, hashing.hexdigest())
                 if isinstance(expect, AnyVersion):
                     os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
                 else:
@@ -134,36 +136,38 @@ class FileWriter:
                 sync_directory(parent_fd)
                 version = _version(os.fstat(temp.fd), hashing.hexdigest())
         except BaseException:
-            remove_folders(place.parent_fd, made)
+            remove_folders(location.parent_fd, made)
             raise
         finally:
             os.close(parent_fd)
-        return WrittenFile(place.real, version, created=True)
+        return WrittenFile(location.real, version, created=True)
 
-    def _replace(self, place: Place, data: bytes, expect: Expected, asked: object, before: BeforeChange) -> WrittenFile:
+    def _replace(
+        self, location: Location, data: bytes, expect: Expected, asked: object, before: BeforeChange
+    ) -> WrittenFile:
         if expect is None:
             raise refusals.stale(asked, "exists already")
-        original = Original(place, asked)
+        original = OriginalFile(location, asked)
         original.check(expect)
         try:
-            with self.temps.create(place.parent_fd, place.parent) as temp, _Hashing(data) as hashing:
+            with self.temps.create(location.parent_fd, location.parent) as temp, _Hashing(data) as hashing:
                 temp.write(data)
                 original.give_attributes(temp.fd)
                 os.fsync(temp.fd)
                 original.check(expect)
-                before(place, original.stat(), hashing.hexdigest())
-                os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
-                sync_directory(place.parent_fd)
-                return WrittenFile(place.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
+                before(location, original.stat(), hashing.hexdigest())
+                os.rename(temp.name, location.name, src_dir_fd=location.parent_fd, dst_dir_fd=location.parent_fd)
+                sync_directory(location.parent_fd)
+                return WrittenFile(location.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
         except OSError as problem:
             # EBUSY: the file is a mount of its own
             if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
                 raise
         original.check(expect)
         digest = hashlib.sha256(data).hexdigest()
-        before(place, original.stat(), digest, in_place=True)
-        now = write_in_place(place, data)
-        return WrittenFile(place.real, _version(now, digest), created=False)
+        before(location, original.stat(), digest, in_place=True)
+        now = write_in_place(location, data)
+        return WrittenFile(location.real, _version(now, digest), created=False)
 
 
 class _Hashing:
@@ -222,3 +226,101 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def write_in_place(location: Location, data: bytes) -> os.stat_result:
+    """Overwrite, for files that cannot be replaced. The old bytes come back if the new ones do not fit.
+
+    Returns what is there afterwards. A process killed meanwhile leaves a mixture: there is no second file
+    to fall back on.
+    """
+    fd = os.open(location.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=location.parent_fd)
+    try:
+        before = os.fstat(fd)
+        _reserve(fd, len(data), before)
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            old = file.readall()
+        try:
+            _overwrite(fd, data)
+        except BaseException:
+            _overwrite(fd, old)
+            _restore_times(fd, before)
+            raise
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
+def _overwrite(fd: int, data: bytes) -> None:
+    os.lseek(fd, 0, os.SEEK_SET)
+    write_all(fd, data)
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+
+
+def _reserve(fd: int, size: int, before: os.stat_result) -> None:
+    """Find out that the disk is full before the first old byte is gone."""
+    if size <= before.st_size or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as problem:
+        if problem.errno in FULL:
+            os.ftruncate(fd, before.st_size)
+            _restore_times(fd, before)
+            raise
+
+
+def _restore_times(fd: int, before: os.stat_result) -> None:
+    with suppress(PermissionError):  # only the owner may
+        os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+NEW_FOLDER_MODE = 0o777
+
+
+def make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
+    """Create missing folders below a pinned one. Returns the last one's descriptor and those this call made."""
+    fd = os.dup(parent_fd)
+    made: list[tuple[str, ...]] = []
+    try:
+        for depth, name in enumerate(names, start=1):
+            with suppress(FileExistsError):
+                os.mkdir(name, NEW_FOLDER_MODE, dir_fd=fd)
+                made.append(tuple(names[:depth]))
+                sync_directory(fd)
+            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = below
+    except BaseException:
+        os.close(fd)
+        remove_folders(parent_fd, made)
+        raise
+    return fd, made
+
+
+def remove_folders(parent_fd: int, made: list[tuple[str, ...]]) -> None:
+    """Take back folders that were made for a file that did not come; none that has got another use."""
+    for names in reversed(made):
+        with suppress(OSError):
+            fd = os.dup(parent_fd)
+            try:
+                for name in names[:-1]:
+                    below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+                    os.close(fd)
+                    fd = below
+                os.rmdir(names[-1], dir_fd=fd)
+            finally:
+                os.close(fd)
+
+
+def sync_directory(parent_fd: int) -> None:
+    with suppress(OSError):  # may not be listed, or its file system has no such thing
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

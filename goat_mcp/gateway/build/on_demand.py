@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
     from goat_mcp.catalog.resource_catalog import ResourceCatalogs
     from goat_mcp.core.agent_runtime import AgentRuntime
-    from goat_mcp.files.memory.memories import Memories
+    from goat_mcp.files.memory import Memories
     from goat_mcp.gateway.build.agents import GatewayAgents
     from goat_mcp.gateway.build.resources import OwnResources
     from goat_mcp.gateway.preflight import Preflight
@@ -193,7 +193,7 @@ class OnDemand:
         """What models wrote down for later; None if no tool does."""
         if self._registry.get("memento__note") is None:
             return None
-        from goat_mcp.files.memory.memories import Memories
+        from goat_mcp.files.memory import Memories
 
         s = self._services
         return Memories(s.workspace, s.directories.file_rules.hides, s.changes().waiting_of)

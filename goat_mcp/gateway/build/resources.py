@@ -8,10 +8,8 @@ from goat_mcp.commands.tasks.resources import TaskResources
 from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.resources import ResourceProvider
 from goat_mcp.core.rights import Rights
-from goat_mcp.files.changes.review import REVIEW_URI
-from goat_mcp.files.changes.review_resource import ReviewChanges, ReviewResource
-from goat_mcp.files.memory.memories import Memories
-from goat_mcp.files.memory.memory_resource import MemoryResource
+from goat_mcp.files.changes.review import REVIEW_URI, ReviewChanges, ReviewResource
+from goat_mcp.files.memory import Memories, MemoryResource
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.status.gateway_status import GatewayStatus, StatusResource
 from goat_mcp.state.resources import PLANS_URI, CallLogResource, PlanChanges, PlanResources, SpillResource, TodoResource

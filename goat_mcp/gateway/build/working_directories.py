@@ -11,7 +11,7 @@ from pathlib import Path
 from goat_mcp.calls.permissions.rules import FileRules, RuleSet
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.files.workspace.default_roots import default_roots
+from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.gateway.path_checks import named_roots
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory

@@ -16,10 +16,10 @@ from goat_mcp.commands.call_setup import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.core.rights import Rights
-from goat_mcp.files.search.cancellable import SEARCH_LIMIT_S
-from goat_mcp.files.search.listing import MAX_ENTRIES
+from goat_mcp.files.search.clock import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.status.upstream_entry import iso, upstream_entry, with_ages
+from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 

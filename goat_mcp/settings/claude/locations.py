@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from goat_mcp.files.editing.json_spans import array_at, object_at, skip_blanks
+from goat_mcp.settings.json_spans import array_at, object_at, skip_blanks
 
 MAX_BYTES = 1024 * 1024
 

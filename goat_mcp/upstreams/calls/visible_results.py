@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult
-from goat_mcp.files.documents.visible_json import make_json_visible
+from goat_mcp.files.documents.visible_text import make_json_visible
 
 _OPAQUE = frozenset({"_meta", "blob", "data", "icons", "mimeType", "role", "type", "uri"})
 _NONE: frozenset[str] = frozenset()

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
-from goat_mcp.files.documents.visible_json import hides_something
-from goat_mcp.files.documents.visible_text import drop_hidden
+from goat_mcp.files.documents.visible_text import drop_hidden, hides_something
 
 MAX_CHARS = 200_000
 """Of one definition; what comes after them is not looked at."""

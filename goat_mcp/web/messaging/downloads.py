@@ -49,7 +49,7 @@ class NewFile:
                 raise
         value = {**facts, "path": str(self._path), "bytes": len(data)}
         text = json.dumps(value, ensure_ascii=False)
-        return await files.told(ToolResult(content=(text_block(text),), structured=value))
+        return await files.finish(ToolResult(content=(text_block(text),), structured=value))
 
 
 def too_large(service: str, what: str, size: int | None) -> ToolError:

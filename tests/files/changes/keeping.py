@@ -17,8 +17,8 @@ from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.journal import Journal, JournalLimits
 from goat_mcp.files.changes.review import Review
 from goat_mcp.files.changes.staged import StagedChanges
-from goat_mcp.files.changes.undo import Attempt, Undo, undone_ids
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.changes.undo import Undo, UndoAttempt, undone_ids
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
@@ -101,7 +101,7 @@ class Desk:
         undone = undone_ids(changes)
         return [change for change in changes if change.author.tool != UNDO and change.id not in undone]
 
-    async def undo_all(self) -> list[Attempt]:
+    async def undo_all(self) -> list[UndoAttempt]:
         return await self.undo().run(self.not_undone())
 
     def blobs(self) -> list[Path]:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ToolError
-from goat_mcp.files.changes.undo import Outcome
+from goat_mcp.files.changes.undo import UndoOutcome
 from tests.files.changes.keeping import Desk, notebook
 from tests.repetitions import examples
 
@@ -78,9 +78,9 @@ def test_undoing_all_brings_back_the_original_bytes_or_refuses(history: list[Ste
 
             attempts = await desk.undo_all()
 
-            refused = {attempt.change.path.name for attempt in attempts if attempt.outcome is Outcome.REFUSED}
+            refused = {attempt.change.path.name for attempt in attempts if attempt.outcome is UndoOutcome.REFUSED}
             assert refused <= foreign, "only what others have changed is refused"
-            undone = {attempt.change.path.name for attempt in attempts if attempt.outcome is Outcome.UNDONE}
+            undone = {attempt.change.path.name for attempt in attempts if attempt.outcome is UndoOutcome.UNDONE}
             now = contents(desk)
             for name in NAMES:
                 if name not in foreign:
@@ -89,8 +89,10 @@ def test_undoing_all_brings_back_the_original_bytes_or_refuses(history: list[Ste
                     assert now.get(name) == reached.get(name), "what was refused is left as it was"
 
             # And an undo of the undo brings all of it back.
-            last = desk.journal.records.newest_first()[: sum(attempt.outcome is Outcome.UNDONE for attempt in attempts)]
-            assert all(attempt.outcome is Outcome.UNDONE for attempt in await desk.undo().run(last))
+            last = desk.journal.records.newest_first()[
+                : sum(attempt.outcome is UndoOutcome.UNDONE for attempt in attempts)
+            ]
+            assert all(attempt.outcome is UndoOutcome.UNDONE for attempt in await desk.undo().run(last))
             assert contents(desk) == reached
 
     anyio.run(run)

@@ -13,7 +13,7 @@ import pytest
 
 from goat_mcp.files.changes.change import UNDO, Author
 from goat_mcp.files.changes.journal import Journal
-from goat_mcp.files.changes.undo import Outcome, Undo, undone_ids
+from goat_mcp.files.changes.undo import Undo, UndoOutcome, undone_ids
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.directory import StateDirectory
 
@@ -73,12 +73,12 @@ async def test_a_killed_writer_leaves_a_whole_file_and_a_journal_that_brings_bac
     changes = undo.newest_first()
     attempts = await undo.run(changes)
 
-    assert {attempt.outcome for attempt in attempts} <= {Outcome.UNDONE, Outcome.NOTHING_TO_DO}
+    assert {attempt.outcome for attempt in attempts} <= {UndoOutcome.UNDONE, UndoOutcome.NOTHING_TO_DO}
     assert file.read_bytes() == original
     assert file.stat().st_nlink == 1
     assert [path.name for path in top.iterdir()] == ["file"]
     assert undone_ids(journal.records.newest_first()) == {
-        attempt.change.id for attempt in attempts if attempt.outcome is Outcome.UNDONE
+        attempt.change.id for attempt in attempts if attempt.outcome is UndoOutcome.UNDONE
     }
 
 

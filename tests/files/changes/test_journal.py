@@ -14,7 +14,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.blobs import LINKED_ABOVE_BYTES
 from goat_mcp.files.changes.change import Author, Content
 from goat_mcp.files.changes.journal import JournalLimits
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import FileVersion
 from tests.files.changes.keeping import Desk, notebook
 

@@ -14,9 +14,8 @@ from goat_mcp.calls.audit.records import last_calls
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.review import OWNER
-from goat_mcp.files.changes.review_resource import ReviewChanges, ReviewResource
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.changes.review import OWNER, ReviewChanges, ReviewResource
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.settings.view import SETTABLE
 from tests.files.changes.keeping import Desk, notebook
 
@@ -197,13 +196,13 @@ async def test_an_edit_of_a_change_that_is_rejected_meanwhile_is_refused(desk: D
     await desk.write(path, "two")
     (staged,) = desk.review.oldest_first(OWNER)
     files = desk.changes.of(desk.workspace, desk.ctx(), "Edit")
-    place = desk.workspace.resolve(str(path))
-    with files.open_file(place) as file:
+    location = desk.workspace.resolve(str(path))
+    with files.open_file(location) as file:
         seen = file.version(file.read())
     await desk.review.reject(staged.id)
 
     with pytest.raises(ToolError) as refused:
-        files.write_file(place, b"three", expect=seen)
+        files.write_file(location, b"three", expect=seen)
 
     assert refused.value.code is ErrorCode.STALE
     assert desk.review.oldest_first(OWNER) == []

@@ -10,8 +10,8 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.change import Author, Change, Content
-from goat_mcp.files.changes.undo import Outcome
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.changes.undo import UndoOutcome
+from goat_mcp.files.settings import FileOptions
 from tests.files.changes.keeping import Desk, notebook
 from tests.files.changes.test_journal import HEAD, LARGE
 
@@ -31,7 +31,7 @@ async def test_the_old_bytes_and_the_mode_come_back(desk: Desk) -> None:
 
     attempts = await desk.undo_all()
 
-    assert [attempt.outcome for attempt in attempts] == [Outcome.UNDONE, Outcome.UNDONE]
+    assert [attempt.outcome for attempt in attempts] == [UndoOutcome.UNDONE, UndoOutcome.UNDONE]
     assert path.read_bytes() == b"\xef\xbb\xbfone\r\ntwo\r\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o751
 
@@ -71,10 +71,10 @@ async def test_a_file_that_has_changed_since_is_left_alone_and_named(desk: Desk)
     attempts = await desk.undo_all()
 
     assert [(attempt.change.path, attempt.outcome) for attempt in attempts] == [
-        (other, Outcome.UNDONE),
-        (other, Outcome.UNDONE),
-        (changed, Outcome.REFUSED),
-        (changed, Outcome.REFUSED),
+        (other, UndoOutcome.UNDONE),
+        (other, UndoOutcome.UNDONE),
+        (changed, UndoOutcome.REFUSED),
+        (changed, UndoOutcome.REFUSED),
     ]
     assert attempts[2].why == f"{changed} has changed since; it was left as it is"
     assert (changed.read_text(), other.read_text()) == ("mine", "one")
@@ -92,7 +92,7 @@ async def test_what_is_no_longer_that_file_is_refused(desk: Desk, then: str) -> 
 
     (attempt,) = await desk.undo_all()
 
-    assert attempt.outcome is Outcome.REFUSED
+    assert attempt.outcome is UndoOutcome.REFUSED
     assert str(path) in attempt.why
     if then == "a link":
         assert (desk.top / "elsewhere").read_text() == "two"
@@ -107,7 +107,7 @@ async def test_a_link_out_of_the_workspace_is_never_followed(desk: Desk) -> None
 
     (attempt,) = await desk.undo_all()
 
-    assert attempt.outcome is Outcome.REFUSED
+    assert attempt.outcome is UndoOutcome.REFUSED
     assert (outside / "f").read_text() == "two"
 
 
@@ -118,7 +118,7 @@ async def test_a_created_file_that_exists_with_other_content_stays(desk: Desk) -
 
     (attempt,) = await desk.undo_all()
 
-    assert (attempt.outcome, path.read_text()) == (Outcome.REFUSED, "mine")
+    assert (attempt.outcome, path.read_text()) == (UndoOutcome.REFUSED, "mine")
 
 
 async def test_what_was_put_back_by_hand_needs_nothing(desk: Desk) -> None:
@@ -128,7 +128,7 @@ async def test_what_was_put_back_by_hand_needs_nothing(desk: Desk) -> None:
 
     (attempt,) = await desk.undo_all()
 
-    assert attempt.outcome is Outcome.NOTHING_TO_DO
+    assert attempt.outcome is UndoOutcome.NOTHING_TO_DO
 
 
 async def test_a_dry_run_says_all_and_changes_nothing(desk: Desk) -> None:
@@ -140,7 +140,7 @@ async def test_a_dry_run_says_all_and_changes_nothing(desk: Desk) -> None:
 
     attempts = await desk.undo().run(desk.not_undone(), dry_run=True)
 
-    assert [attempt.outcome for attempt in attempts] == [Outcome.WOULD_UNDO] * 3
+    assert [attempt.outcome for attempt in attempts] == [UndoOutcome.WOULD_UNDO] * 3
     assert (path.read_text(), created.read_text()) == ("three", "n")
     assert desk.records() == before
 

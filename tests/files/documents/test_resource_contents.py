@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from goat_mcp.core.result import Block, text_block
-from goat_mcp.files.documents.file_suffix import file_suffix
+from goat_mcp.files.documents.file_type import file_suffix
 from goat_mcp.files.documents.resource_contents import MAX_CONTENTS, MAX_IMAGES, ShownContents, show_contents
 
 

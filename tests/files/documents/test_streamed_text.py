@@ -15,8 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.files.documents.excerpt import Excerpt, excerpt_of_text
-from goat_mcp.files.documents.line_index import IndexKey, LineIndex, LineIndexes
-from goat_mcp.files.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
+from goat_mcp.files.documents.streamed_text import (
+    IndexKey,
+    LineIndex,
+    LineIndexes,
+    LinesNotReached,
+    ReadLimits,
+    excerpt_of_stream,
+)
 from goat_mcp.files.documents.text_encoding import decode_text
 
 MAX_CHARS = 10_000
@@ -30,13 +36,13 @@ def opened(data: bytes) -> Generator[int]:
         yield file.fileno()
 
 
-def in_time(offset: int | None = None, limit: int = 2000) -> Bounds:
-    return Bounds(offset, limit, MAX_CHARS, deadline_s=time.monotonic() + 30)
+def in_time(offset: int | None = None, limit: int = 2000) -> ReadLimits:
+    return ReadLimits(offset, limit, MAX_CHARS, deadline_s=time.monotonic() + 30)
 
 
-def streamed(data: bytes, bounds: Bounds, block_bytes: int = 8) -> Excerpt:
+def streamed(data: bytes, limits: ReadLimits, block_bytes: int = 8) -> Excerpt:
     with opened(data) as descriptor:
-        return excerpt_of_stream(descriptor, LineIndex(data[:64], len(data), block_bytes=block_bytes), bounds)
+        return excerpt_of_stream(descriptor, LineIndex(data[:64], len(data), block_bytes=block_bytes), limits)
 
 
 LINES = st.lists(
@@ -131,11 +137,11 @@ def test_lines_past_the_deadline_are_not_reached_and_the_total_is_a_lower_bound(
 
 def test_a_cancelled_read_stops_counting() -> None:
     data = b"line\n" * 1000
-    bounds = in_time(offset=900)
-    bounds.stop.set()
+    limits = in_time(offset=900)
+    limits.stop.set()
 
     with pytest.raises(LinesNotReached):
-        streamed(data, bounds)
+        streamed(data, limits)
 
 
 def test_the_index_of_an_unchanged_file_is_kept_and_that_of_a_changed_one_is_new() -> None:

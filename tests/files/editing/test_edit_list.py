@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.changes import Change, Replacement, replaced
 from goat_mcp.files.editing.edit_list import Edited, TextEdit, apply_edits
+from goat_mcp.files.editing.replacing import ChangedSpan, Replacement, replace_parts
 from tests.files.editing.texts import ALPHABET, normalised, texts, texts_with_a_part
 
 
@@ -280,8 +280,8 @@ def _assert_changes_rebuild(content: bytes, result: Edited) -> None:
         Replacement(change.old_start, change.old_end, result.content[change.new_start : change.new_end])
         for change in result.changes
     ]
-    assert replaced(content, parts) == (result.content, list(result.changes))
-    ends = [Change(0, 0, 0, 0), *result.changes]
+    assert replace_parts(content, parts) == (result.content, list(result.changes))
+    ends = [ChangedSpan(0, 0, 0, 0), *result.changes]
     assert all(one.old_end <= two.old_start for one, two in pairwise(ends))
 
 

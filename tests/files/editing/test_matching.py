@@ -5,17 +5,16 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.lines import FileText
-from goat_mcp.files.editing.matching import MAX_EVERY_HITS, MAX_LISTED_HITS, Found, find, fold
+from goat_mcp.files.documents.line_ends import FileText, split_lines
+from goat_mcp.files.editing.matching import MAX_EVERY_HITS, MAX_LISTED_HITS, Matches, find, fold
 from tests.files.editing.texts import normalised, texts, texts_with_a_part
 
 
-def found_in(text: str, wanted: str, *, every: bool = False, allow_fuzz: bool = True) -> Found | None:
+def found_in(text: str, wanted: str, *, every: bool = False, allow_fuzz: bool = True) -> Matches | None:
     return find(FileText(text.encode()), wanted, allow_fuzz=allow_fuzz, every=every)
 
 
-def matched(text: str, found: Found | None) -> list[str]:
+def matched(text: str, found: Matches | None) -> list[str]:
     assert found is not None
     return [text.encode()[hit.start : hit.end].decode() for hit in found.hits]
 

@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.changed_lines import changed_runs, count_changed_lines
-from goat_mcp.files.editing.changes import Change
 from goat_mcp.files.editing.edit_list import TextEdit, apply_edits
-from goat_mcp.files.editing.numbered_diff import MAX_DIFF_LINES, NumberedDiff, diff
+from goat_mcp.files.editing.numbered_diff import MAX_DIFF_LINES, NumberedDiff, changed_runs, count_changed_lines, diff
+from goat_mcp.files.editing.replacing import ChangedSpan
 from tests.files.editing.texts import texts_with_a_part
 
 
@@ -105,13 +104,13 @@ def test_characters_that_hide_or_act_are_escaped() -> None:
 
 
 def test_a_new_file_is_all_additions() -> None:
-    result = diff(b"", b"a\nb\n", [Change(0, 0, 0, 4)])
+    result = diff(b"", b"a\nb\n", [ChangedSpan(0, 0, 0, 4)])
 
     assert (result.text(), result.additions, result.deletions, result.start_lines) == ("1 + a\n2 + b", 2, 0, [1])
 
 
 def test_an_emptied_file_is_all_deletions() -> None:
-    result = diff(b"a\nb\n", b"", [Change(0, 4, 0, 0)])
+    result = diff(b"a\nb\n", b"", [ChangedSpan(0, 4, 0, 0)])
 
     assert (result.text(), result.additions, result.deletions) == ("1 - a\n2 - b", 0, 2)
 

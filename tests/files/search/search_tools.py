@@ -14,7 +14,6 @@ from goat_mcp.files.workspace import Workspace
 from goat_mcp.tools.glob import Glob
 from goat_mcp.tools.grep import Grep
 
-ENGINES = ("ripgrep", "python")
 NOW_S = 1_700_000_000
 
 
@@ -63,6 +62,5 @@ class Folder:
         return [line.replace(f"{self.root}/", "") for line in result.text.split("\n")]
 
 
-def folder(root: Path, engine: str = "ripgrep", **options: Any) -> Folder:
-    chosen: Any = engine
-    return Folder(root, SearchEngine(engine=chosen, **options), Workspace(root))
+def folder(root: Path, **options: Any) -> Folder:
+    return Folder(root, SearchEngine(**options), Workspace(root))

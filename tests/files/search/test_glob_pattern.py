@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.files.search.first_n import FirstN
 from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, expand_braces, split_globs
-from goat_mcp.files.search.path_rules import rules_of_directory, rules_of_globs
+from goat_mcp.files.search.path_rules import RuledPaths, rules_of_directory, rules_of_globs
 
 
 def means(pattern: str, path: str) -> bool:
@@ -124,14 +123,20 @@ def test_globs_as_ignore_lines_hide_the_rest_first() -> None:
     assert rules_of_directory(["a b", "c[1]"]) == ("/*", r"!/a\ b", r"/a\ b/*", r"!/a\ b/c\[1\]")
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.text("ab", max_size=3))), st.integers(0, 5))
-def test_the_first_n_are_those_of_sorting_everything(entries: list[tuple[int, str]], n: int) -> None:
-    first: FirstN[tuple[int, str]] = FirstN(n)
-    many = entries * 40  # enough to be cut more than once
+@pytest.mark.parametrize(
+    ("globs", "kept"),
+    [
+        ("*.py", ["./a.py", "./b/a.py"]),
+        ("*.py, !b", ["./a.py"]),
+        ("!b/", ["./a.py", "./a.md"]),
+        ("/*.py", ["./a.py"]),
+        ("b/**", ["./b/a.py", "./b/a.md"]),
+        ("**/**/a.{md,txt}", ["./a.md", "./b/a.md"]),
+        ("!.", ["./a.py", "./a.md", "./b/a.py", "./b/a.md"]),
+        ("!/", ["./a.py", "./a.md", "./b/a.py", "./b/a.md"]),
+    ],
+)
+def test_rules_keep_the_files_that_their_globs_name(globs: str, kept: list[str]) -> None:
+    rules = RuledPaths(rules_of_globs(globs, below="/ws"))
 
-    for entry in many:
-        first.add(entry)
-
-    kept = first.entries()
-    assert kept == sorted(many)[: len(kept)]
-    assert len(kept) == min(n, len(many))
+    assert [path for path in ("./a.py", "./a.md", "./b/a.py", "./b/a.md") if rules.keep(path)] == kept

@@ -11,7 +11,7 @@ import pytest
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Kernel
 
 CANARY = "CANARY-7f3a"
 

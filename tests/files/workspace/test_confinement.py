@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import AnyVersion, Workspace
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Kernel
 from tests.files.workspace.conftest import CANARY, Ground, names_in
 from tests.files.workspace.exchange import swapping
 from tests.repetitions import examples, times
@@ -405,17 +405,17 @@ def test_both_ways_of_opening_agree_and_mean_what_the_system_means(
 def grow(top: Path, base: Path, tree: list[tuple[str, str]]) -> None:
     top.mkdir()
     for path, kind in tree:
-        place = top / path
-        if Path(os.path.realpath(place.parent)) != place.parent:
+        location = top / path
+        if Path(os.path.realpath(location.parent)) != location.parent:
             continue  # a link is in the way, and may lead anywhere
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            location.parent.mkdir(parents=True, exist_ok=True)
             if kind == "dir":
-                place.mkdir()
+                location.mkdir()
             elif kind == "file":
-                place.open("x").close()
+                location.open("x").close()
             else:
-                place.symlink_to(kind.format(base=base))
+                location.symlink_to(kind.format(base=base))
         except OSError:
             continue  # its place is taken
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.files.workspace.git_state import commit_needs
-from goat_mcp.files.workspace.protected import git_directory_reason, protected_reason
-from goat_mcp.files.workspace.protected_names import NAMES
+from goat_mcp.files.workspace.protected import NAMES, commit_needs, git_directory_reason, protected_reason
 
 OBEYED = [
     (".git/config", "git"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import Workspace, WorkspacePath
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Kernel
 from goat_mcp.files.workspace.roots import Roots
 from tests.files.workspace.conftest import Ground
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.files.memory.memories import slug
+from goat_mcp.files.memory import slug
 from goat_mcp.server.adapter import INSTRUCTIONS, INSTRUCTIONS_CHARS
 from tests.manifests.calling import Caller
 

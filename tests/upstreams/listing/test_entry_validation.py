@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.catalog.offerings import Kind
-from goat_mcp.files.documents.visible_json import hides_something
+from goat_mcp.files.documents.visible_text import hides_something
 from goat_mcp.upstreams.listing.entry_validation import usable_entries, usable_items
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST

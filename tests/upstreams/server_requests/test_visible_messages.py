@@ -8,7 +8,7 @@ import pytest
 
 from goat_mcp.core.client_side import ClientRequest, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.files.documents.visible_json import hides_something
+from goat_mcp.files.documents.visible_text import hides_something
 from goat_mcp.upstreams.progress import CallClock, ProgressRelay
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.server_requests.request_handlers import labelled

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.text_encoding import TextFormat
+from goat_mcp.files.editing.current_file import StoredText, load_text
 from goat_mcp.files.editing.edit_list import TextEdit, apply_edits
-from goat_mcp.files.editing.stored_text import StoredText, load_text
 from tests.files.editing.texts import LATIN_1_ALPHABET, normalised, texts_with_a_part
 
 BOM_OF = {

@@ -1,4 +1,4 @@
-"""One run of an engine: started confined to what it searches, read as a stream, gone afterwards."""
+"""One run of ripgrep: started confined to what it searches, read as a stream, gone afterwards."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from dataclasses import dataclass
 from typing import IO
 
 from goat_mcp.files.search.clock import SearchClock
-from goat_mcp.files.search.query import DATA_MARK, Command, Target
+from goat_mcp.files.search.query import Target
+from goat_mcp.files.search.ripgrep import DATA_MARK, Command
 from goat_mcp.processes.landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
 
 _CHUNK_BYTES = 64 * 1024
 _SMALL_CHUNK_BYTES = 16 * 1024
 _GATHER_S = 0.003
-"""After a small chunk, time for more to gather: to be woken for each write would cost the engine a core."""
+"""After a small chunk, time for more to gather: to be woken for each write would cost ripgrep a core."""
 _PIPE_BYTES = 1024 * 1024
-"""Room for an engine to go on while we look at what it found."""
+"""Room for ripgrep to go on while we look at what it found."""
 _MAX_COMPLAINT_BYTES = 256 * 1024
 _PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT")
 
 
 @dataclass
-class EngineRun:
-    """A started engine. `exit_code` and `complaint` (its stderr, cut) are there once all chunks are read."""
+class RipgrepRun:
+    """A started ripgrep. `exit_code` and `complaint` (its stderr, cut) are there once all chunks are read."""
 
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
@@ -52,17 +53,17 @@ class EngineRun:
 
 
 @contextmanager
-def running(command: Command, target: Target, clock: SearchClock, landlock: Landlock) -> Generator[EngineRun]:
+def running(command: Command, target: Target, clock: SearchClock, landlock: Landlock) -> Generator[RipgrepRun]:
     """Run `command` in the target directory, or with the target file as its standard input.
 
-    Raises `OSError` where the program cannot be started.
+    Raises `OSError` if the program cannot be started.
     """
     with ExitStack() as stack:
         errors = stack.enter_context(tempfile.TemporaryFile())
         data_fd = _data_descriptor(command.data, stack)
         process = stack.enter_context(_started(command, target, data_fd, errors, landlock))
         stack.enter_context(clock.watching(process))
-        yield EngineRun(process, errors)
+        yield RipgrepRun(process, errors)
 
 
 @contextmanager
@@ -90,9 +91,7 @@ def _started(
                 pipesize=_PIPE_BYTES,
             )
 
-        process = (
-            _start_confined(start, command, target, landlock) if command.confined and landlock.is_available else start()
-        )
+        process = _start_confined(start, command, target, landlock) if landlock.is_available else start()
     finally:
         os.close(nothing)
     with process:
@@ -135,7 +134,7 @@ def _path_descriptor(path: str, stack: ExitStack) -> int:
 
 
 def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
-    """A descriptor to read `data` from: memory where the system has it, since Landlock would refuse a file."""
+    """A descriptor to read `data` from: memory if the system has it, since Landlock would refuse a file."""
     if data is None:
         return None
     if sys.platform.startswith("linux"):
@@ -158,5 +157,5 @@ def _with_data_path(argument: str | bytes, data_fd: int | None) -> str | bytes:
 
 
 def _directory_name(target: Target) -> str:
-    # By its descriptor the directory stays the one that was opened, whatever its name leads to by now.
+    # By its descriptor the directory stays the one that was opened, whatever its name leads to now.
     return f"/proc/self/fd/{target.fd}" if sys.platform.startswith("linux") else target.real_path

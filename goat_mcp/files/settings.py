@@ -1,4 +1,4 @@
-"""What a user can configure about reading and changing files: the settings `files.*` and `edit.*`."""
+"""What a user can configure about files: the settings `files.*`, `edit.*` and `search.*`."""
 
 from __future__ import annotations
 
@@ -37,3 +37,14 @@ class EditOptions(SettingsPart):
     """`allow_fuzz` false leaves Edit its exact tier only. Source: goa `tools.edit.allow_fuzz_on_edits`."""
 
     allow_fuzz: bool = True
+
+
+class SearchLimits(SettingsPart):
+    """How much an answer shows if its call does not say: files of Glob, lines or files of Grep (0 is all).
+
+    `threads` are ripgrep's; 0 leaves their number to it. Source: goa, `search.threads`.
+    """
+
+    glob_limit: int = Field(default=100, ge=1, le=1000)
+    grep_head_limit: int = Field(default=250, ge=0)
+    threads: int = Field(default=0, ge=0, le=256)

@@ -5,11 +5,139 @@ Source: goa, "auto-reindent"; contract: tools.md, Edit and "Bytes".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import pairwise
 
-from goat_mcp.files.editing.indentation import BLANKS, Indentation, IndentPair, indent_of, learn
+from goat_mcp.files.documents.line_ends import common_ends
+
+BLANKS = " \t"
+_WIDTHS = (2, 3, 4, 8)
+"""Columns an indentation level may plausibly have."""
+_USUAL_WIDTH = 4
+
+
+def indent_of(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(BLANKS))]
+
+
+@dataclass(frozen=True)
+class IndentPair:
+    """How one line is indented in the file, and how the model typed it."""
+
+    in_file: str
+    typed: str
+
+
+@dataclass(frozen=True)
+class Indentation:
+    """Typed blanks as the file has them: each `step` columns typed are one `unit`.
+
+    `unit` is None if typed blanks go into the file as they are. `tab_columns` is what a typed tab counts.
+    """
+
+    unit: str | None = None
+    step: int = 1
+    tab_columns: int = 1
+
+    def moved(self, base: IndentPair, typed: str) -> str:
+        """The file's indentation for a line typed with `typed`: that of `base` plus what was typed more or less."""
+        if typed == base.typed:
+            return base.in_file
+        if self.unit is None and typed.startswith(base.typed):
+            return base.in_file + typed[len(base.typed) :]
+        change = _columns(typed, self.tab_columns) - _columns(base.typed, self.tab_columns)
+        levels, rest = divmod(abs(change), self.step)
+        unit = " " if self.unit is None else self.unit
+        spaces = rest if unit == "\t" else round(rest * len(unit) / self.step)
+        if change >= 0:
+            return base.in_file + unit * levels + " " * spaces
+        if unit == "\t" and levels:
+            tabs = base.in_file.rstrip(" ")
+            return tabs[: max(0, len(tabs) - levels)]
+        return base.in_file[: max(0, len(base.in_file) - levels * len(unit) - spaces)]
+
+
+def learn_indentation(pairs: Sequence[IndentPair], typed: Sequence[str], nearby: Iterable[str]) -> Indentation:
+    """What the lines that matched say about both sides, or else the lines `nearby` in the file.
+
+    `pairs` and `typed` (all typed indentations) leave out blank lines.
+    """
+    near = [indent for indent in map(indent_of, nearby) if indent]
+    file_blank = _most_used([pair.in_file for pair in pairs]) or _most_used(near)
+    if file_blank is None or not any(typed):
+        return Indentation()
+    by_tabs = all(set(indent) <= {"\t"} for indent in typed)
+    tab_columns = 1 if by_tabs else _USUAL_WIDTH
+    columns = [_columns(indent, tab_columns) for indent in typed]
+    sizes = [(_columns(pair.typed, tab_columns), _size(pair.in_file, file_blank)) for pair in pairs]
+    ratio = _common_ratio(sizes)
+    if file_blank == "\t":
+        return Indentation() if by_tabs else Indentation("\t", _columns_per_tab(ratio, sizes, columns), tab_columns)
+    if by_tabs:
+        return Indentation(" " * _spaces_per_tab(ratio, sizes, near), 1, tab_columns)
+    if ratio is not None and ratio[0] != ratio[1] and {*ratio} <= {*_WIDTHS}:
+        return Indentation(" " * ratio[1], ratio[0], tab_columns)
+    if any("\t" in indent for indent in typed):
+        return Indentation(" ", 1, tab_columns)
+    return Indentation()
+
+
+def _columns_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]], typed: list[int]) -> int:
+    if ratio is not None and ratio[0] % ratio[1] == 0:
+        return ratio[0] // ratio[1]
+    steps = Counter(step for before, after in pairwise(typed) if (step := abs(after - before)) in _WIDTHS)
+    if steps:
+        return min(steps, key=lambda step: (-steps[step], step))
+    for columns, tabs in sizes:
+        if tabs and columns % tabs == 0 and columns // tabs in _WIDTHS:
+            return columns // tabs
+    return _USUAL_WIDTH
+
+
+def _spaces_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]], near: list[str]) -> int:
+    if ratio is not None and ratio[1] % ratio[0] == 0:
+        return ratio[1] // ratio[0]
+    for tabs, spaces in sizes:
+        if tabs and spaces % tabs == 0 and spaces // tabs in _WIDTHS:
+            return spaces // tabs
+    steps = [after - before for before, after in pairwise(sorted({0, *map(len, near)}))]
+    step = min(steps, default=_USUAL_WIDTH)
+    return step if step in _WIDTHS else _USUAL_WIDTH
+
+
+def _common_ratio(sizes: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """How many columns typed are how many in the file, by lines of different depth; None if they disagree."""
+    changes = [
+        (abs(typed - typed_before), abs(found - found_before))
+        for (typed_before, found_before), (typed, found) in pairwise(sizes)
+        if (typed - typed_before) * (found - found_before) > 0
+    ]
+    if not changes:
+        return None
+    typed, found = min(changes)
+    return (typed, found) if all(one * found == two * typed for one, two in changes) else None
+
+
+def _most_used(indents: Sequence[str]) -> str | None:
+    """What most of them begin with; None if nothing is indented."""
+    tabs = sum(indent.startswith("\t") for indent in indents)
+    spaces = sum(indent.startswith(" ") for indent in indents)
+    if not tabs and not spaces:
+        return None
+    return "\t" if tabs >= spaces else " "
+
+
+def _columns(indent: str, tab_columns: int) -> int:
+    return len(indent) + indent.count("\t") * (tab_columns - 1)
+
+
+def _size(indent: str, blank: str) -> int:
+    """In tabs for a file that indents by tabs, else in columns."""
+    return indent.count("\t") if blank == "\t" else _columns(indent, _USUAL_WIDTH)
+
 
 MAX_COMPARED_CHARS = 2_000
 """Characters of a line up to which single characters of the file (a curly quote) are kept in it."""
@@ -29,16 +157,16 @@ class MatchPosition:
     nearby: Sequence[str] = ()
 
 
-def fuzzy_match(place: MatchPosition, new_lines: Sequence[str], *, reindent: bool) -> str:
+def replacement_text(place: MatchPosition, new_lines: Sequence[str], *, reindent: bool) -> str:
     """The new text as the file would have it. Lines come with their terminators.
 
     A line the old text has as well keeps the file's bytes. Any other line keeps the terminator of the line it
     replaces or follows and, with `reindent`, takes its indentation plus what was typed more or less.
     """
-    return "".join(_Fitting(place, new_lines, reindent).lines())
+    return "".join(_Adaptation(place, new_lines, reindent).lines())
 
 
-class _Fitting:
+class _Adaptation:
     def __init__(self, place: MatchPosition, new_lines: Sequence[str], reindent: bool) -> None:
         self._place = place
         self._file = [_split(line) for line in place.file_lines]
@@ -107,7 +235,7 @@ class _Fitting:
 
     def _learn(self) -> Indentation:
         typed = [indent_of(text) for text, _ in (*self._old, *self._new) if text.strip(BLANKS)]
-        return learn(self._pairs(), typed, self._place.nearby)
+        return learn_indentation(self._pairs(), typed, self._place.nearby)
 
 
 def _partners(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
@@ -130,9 +258,7 @@ def _partners(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
 
 def _aligned(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[range, range, bool]]:
     """Runs of both, in order, and whether they are the same. What both begin and end with alike comes first."""
-    shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    tail = next((index for index in range(shorter - head) if old[-1 - index] != new[-1 - index]), shorter - head)
+    head, tail = common_ends(old, new)
     old_end, new_end = len(old) - tail, len(new) - tail
     yield range(head), range(head), True
     middle = SequenceMatcher(None, old[head:old_end], new[head:new_end], len(old) > _AUTOJUNK_LINES)

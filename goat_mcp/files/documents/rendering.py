@@ -8,7 +8,7 @@ from typing import Any
 
 from goat_mcp.core.result import Block, image_block
 from goat_mcp.files.documents.excerpt import Excerpt, number_lines
-from goat_mcp.files.documents.file_type import in_words
+from goat_mcp.files.documents.file_type import size_text
 from goat_mcp.files.documents.image import FittedImage
 from goat_mcp.files.documents.notebook import ShownNotebook
 from goat_mcp.files.documents.pdf import PageRange, PdfText
@@ -16,7 +16,7 @@ from goat_mcp.files.documents.text_encoding import TextFormat
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """Which part of a document was asked for, and how much of it fits an answer."""
 
     offset: int | None
@@ -27,7 +27,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Rendering:
     """`is_whole`: the reader has now seen all there is."""
 
     text: str
@@ -37,7 +37,7 @@ class Shown:
     images: tuple[Block, ...] = ()
 
 
-def shown_text(excerpt: Excerpt, asked: Asked) -> Shown:
+def render_text(excerpt: Excerpt, asked: Selection) -> Rendering:
     page = number_lines(excerpt, asked.max_chars, asked.max_bytes)
     total = excerpt.total_lines
     end_line = excerpt.start_line + page.lines_shown - 1
@@ -64,13 +64,13 @@ def shown_text(excerpt: Excerpt, asked: Asked) -> Shown:
         "eol": excerpt.eol,
     }
     is_whole = excerpt.is_whole and page.lines_shown == total
-    return Shown(page.text, facts, is_whole, tuple(notices))
+    return Rendering(page.text, facts, is_whole, tuple(notices))
 
 
-def shown_image(image: FittedImage, name: str, size: int) -> Shown:
+def render_image(image: FittedImage, name: str, size: int) -> Rendering:
     notices: tuple[str, ...] = ()
     if image.is_changed:
-        notices = (f"shown as {image.mime_type}, {image.width} x {image.height}, {in_words(len(image.data))}",)
+        notices = (f"shown as {image.mime_type}, {image.width} x {image.height}, {size_text(len(image.data))}",)
     facts = {
         "type": "image",
         "mime_type": image.mime_type,
@@ -78,11 +78,11 @@ def shown_image(image: FittedImage, name: str, size: int) -> Shown:
         "height": image.original_height,
         "truncated": False,
     }
-    text = f"{name}: {image.original_type}, {image.original_width} x {image.original_height}, {in_words(size)}"
-    return Shown(text, facts, is_whole=True, notices=notices, images=(image_block(image.data, image.mime_type),))
+    text = f"{name}: {image.original_type}, {image.original_width} x {image.original_height}, {size_text(size)}"
+    return Rendering(text, facts, is_whole=True, notices=notices, images=(image_block(image.data, image.mime_type),))
 
 
-def shown_pdf(pdf: PdfText, asked: Asked) -> Shown:
+def render_pdf(pdf: PdfText, asked: Selection) -> Rendering:
     notices: list[str] = []
     if asked.offset is not None or asked.limit is not None:
         notices.append("offset and limit do not apply to PDF; use pages")
@@ -102,10 +102,10 @@ def shown_pdf(pdf: PdfText, asked: Asked) -> Shown:
         "truncated": is_truncated,
     }
     is_whole = pdf.asked == PageRange(1, pdf.total_pages) and not is_truncated
-    return Shown(pdf.parts.text, facts, is_whole, tuple(notices))
+    return Rendering(pdf.parts.text, facts, is_whole, tuple(notices))
 
 
-def shown_notebook(notebook: ShownNotebook, asked: Asked) -> Shown:
+def render_notebook(notebook: ShownNotebook, asked: Selection) -> Rendering:
     cells = len(notebook.parts.texts)
     total = notebook.total_cells
     is_partial = 0 < cells != asked.limit and notebook.last_shown < total
@@ -129,7 +129,7 @@ def shown_notebook(notebook: ShownNotebook, asked: Asked) -> Shown:
         "truncated": is_partial or notebook.parts.is_cut,
     }
     is_whole = cells == total and not notebook.parts.is_cut
-    return Shown(notebook.parts.text, facts, is_whole, tuple(notices), notebook.images)
+    return Rendering(notebook.parts.text, facts, is_whole, tuple(notices), notebook.images)
 
 
 def _about_characters(format: TextFormat, *, has_escapes: bool) -> Iterator[str]:

@@ -1,1 +1,0 @@
-"""What models write down for later sessions (tool `memento__note`): where it lies and how it is listed."""
