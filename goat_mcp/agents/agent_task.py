@@ -1,6 +1,6 @@
-"""One run of an agent as the work of a task: what it does, what it gave, how it is ended.
+"""One run of an agent as the work of a task: its activity, its result, and how it is stopped.
 
-The task shows its progress while it runs and its last words once it has ended, never the transcript.
+The task shows progress while it runs and the final answer after that, never the transcript.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 import anyio
 
-from goat_mcp.agents.engine import AgentOutcome, AgentState, Doing, OnEvent
+from goat_mcp.agents.engine import Activity, AgentOutcome, AgentState, OnEvent
 from goat_mcp.commands.tasks import TaskOutcome, TaskStatus
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
@@ -24,16 +24,16 @@ from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.processes.output_capture import CreateFile, OutputCapture, OutputPart
 
 STOP_WAIT_S = 1.8
-"""A cancelled call is over within 2 s; what takes longer ends by itself."""
+"""A cancelled call ends within 2 s; what takes longer ends by itself."""
 _REASON_CHARS = 300
 
 Body = Callable[[OnEvent], Awaitable[AgentOutcome]]
 
 
 class AgentTask:
-    """Runs in an asyncio task of its own. A call may attend it, leave it to itself, or take it along when it ends.
+    """Runs in an asyncio task of its own. A call may attend it, or leave it running.
 
-    `outlives_calls` is False for one that needs its call to stay open: it is attended for as long as it takes.
+    `outlives_calls` is False if it needs its call to stay open: it is then attended until it ends.
     """
 
     kind: Literal["agent"] = "agent"
@@ -79,21 +79,21 @@ class AgentTask:
 
     @property
     def tokens(self) -> int | None:
-        """Read and written, as far as anybody counted."""
+        """Read and written, as far as they were counted."""
         counted = [count for count in (self.state.input_tokens, self.state.output_tokens) if count is not None]
         return sum(counted) if counted else None
 
     def output(self, max_chars: int, start: int) -> OutputPart:
-        """While it runs, what it does; once it has ended, its last words, or why it failed."""
+        """Its activity while it runs; then its final answer, or why it failed."""
         is_over = self._ended.is_set()
         return self._capture.shown(max_chars, max(start, self._result_from) if is_over else start, complete=is_over)
 
     def start(self, body: Body, on_bug: Callable[[Exception], None]) -> None:
-        """Run `body`, which has to leave nothing behind however it ends. `on_bug` is told of what nobody foresaw."""
+        """Run `body`, which leaves nothing behind however it ends. `on_bug` gets unexpected exceptions."""
         self._runner = asyncio.create_task(self._run(body, on_bug))
 
-    def asks_through(self, ask: Ask) -> Ask:
-        """The way to the person behind the call, for as long as the call attends the agent."""
+    def elicit_while_attended(self, ask: Ask) -> Ask:
+        """Asks the user of the call, for as long as the call attends the agent."""
 
         async def ask_if_attended(form: Form) -> Answer:
             if not self.is_attended:
@@ -107,9 +107,9 @@ class AgentTask:
         return ask_if_attended
 
     async def attend(self, ctx: ToolContext) -> bool:
-        """Wait for the end with a call, telling how it goes. Returns False when the call has to answer before it.
+        """Wait for the end in a call, with progress. Returns False if the call has to answer before that.
 
-        When the call is cancelled, so is the agent.
+        If the call is cancelled, so is the agent.
         """
         self.is_attended = True
         try:
@@ -137,14 +137,14 @@ class AgentTask:
         return self._ended.is_set()
 
     async def stop(self) -> None:
-        """End it, with the tools it runs, and return when it has ended."""
+        """Stop it and the tools it runs; returns when it has ended."""
         if not self._ended.is_set():
             self._was_stopped = True
             self._scope.cancel()
             await self._ended.wait()
 
     def discard_output(self) -> None:
-        """Remove the output file of a run that gave nothing."""
+        """Remove the output file of a run without a result."""
         self._capture.close()
         if self.output_file is not None:
             with suppress(OSError):
@@ -185,7 +185,7 @@ class AgentTask:
         self._capture.close()
         self.state = replace(self.state, messages=())  # they are stored; an ended task is kept for an hour
 
-    def _on_event(self, event: Doing | AgentState) -> None:
+    def _on_event(self, event: Activity | AgentState) -> None:
         if isinstance(event, AgentState):
             self.state = event
             return

@@ -14,10 +14,9 @@ from dataclasses import replace
 from typing import Literal
 
 from goat_mcp.agents.command_report import CommandReport, ReportReader
-from goat_mcp.agents.command_words import Word, filled, names_in
-from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
-from goat_mcp.agents.models.options import EffortNames, ModelNames
-from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
+from goat_mcp.agents.command_words import Word, fill_words, placeholders_in
+from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent, add_counts
+from goat_mcp.agents.options import MAX_DEPTH, AgentOptions, EffortNames, ModelNames
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
@@ -44,7 +43,7 @@ class CommandLine:
     def __init__(self, options: AgentOptions, guard: ProcessGuard, environment: CommandEnvironment) -> None:
         self._options = options
         self._words: tuple[Word, ...] = options.command
-        self._names = names_in(options.command)
+        self._names = placeholders_in(options.command)
         self._guard = guard
         self._environment = environment
 
@@ -72,33 +71,33 @@ class CommandLine:
             if not state.resume_token:
                 unread = "it cannot be resumed (agent.command), so mail that comes later is not read"
                 return AgentOutcome(state, (unread, *self._notices(job)))
-            more = await job.mail.at_rest(state.text)
+            more = await job.mail.when_idle(state.text)
             if not more:
                 return AgentOutcome(state, self._notices(job))
             prompt = "\n\n".join(more)
 
     async def _once(self, job: AgentJob, prompt: str, before: AgentState, on_event: OnEvent) -> CommandReport:
-        reader = ReportReader(lambda turn, what: on_event(Doing(before.turns + turn, what)))
+        reader = ReportReader(lambda turn, what: on_event(Activity(before.turns + turn, what)))
         environment = await self._environment.build()
         environment[DEPTH_VARIABLE] = str(_depth() + job.ctx.rights.depth)
-        program = self._found(environment["PATH"])
-        told = prompt
+        program = self._find_program(environment["PATH"])
+        full_prompt = prompt
         if job.system and "system" not in self._names and not before.resume_token:
-            told = f"{job.system}\n\n{prompt}"
-        words = filled(self._words, self._values(job, told, before.resume_token))
+            full_prompt = f"{job.system}\n\n{prompt}"
+        words = fill_words(self._words, self._values(job, full_prompt, before.resume_token))
 
         def on_output(data: bytes) -> None:
             known = (reader.session, reader.turns)
             reader.feed(data)
             if known != (reader.session, reader.turns) and not reader.is_done:
                 # Enough to resume one that is stopped in the middle.
-                on_event(_after(before, CommandReport(reader.said, self._session(reader.session), reader.turns)))
+                on_event(_after(before, CommandReport(reader.last_text, self._session(reader.session), reader.turns)))
 
-        on_event(Doing(before.turns + 1, "thinking"))
+        on_event(Activity(before.turns + 1, "thinking"))
         try:
             end = await run_program(
                 [program, *words[1:]],
-                data=b"" if "prompt" in self._names else told.encode("utf-8", "replace"),
+                data=b"" if "prompt" in self._names else full_prompt.encode("utf-8", "replace"),
                 directory=job.directory,
                 environment=environment,
                 guard=self._guard,
@@ -125,8 +124,8 @@ class CommandLine:
         return {
             "prompt": prompt,
             "system": job.system,
-            "model": _their_name(options.models, job.model),
-            "effort": _their_name(options.reasoning_effort, job.effort),
+            "model": _configured_name(options.models, job.model),
+            "effort": _configured_name(options.reasoning_effort, job.effort),
             "max_turns": str(job.max_turns),
             "resume": resume,
             "directory": str(job.directory),
@@ -142,7 +141,7 @@ class CommandLine:
                 ErrorCode.PERMISSION, f"agents are nested {MAX_DEPTH} deep already", "Do this part yourself."
             )
         if job.resume_token and "resume" not in self._names:
-            raise self._no_place("an agent that is resumed", "resume")
+            raise self._lacks_placeholder("an agent that is resumed", "resume")
         rights = job.ctx.rights
         if rights.allowed is not None and not rights.allowed:
             raise ToolError(
@@ -151,16 +150,16 @@ class CommandLine:
                 "Use another type of agent, or do this part yourself.",
             )
         if rights.allowed is not None and "allowed_tools" not in self._names:
-            raise self._no_place(f"an agent that may use {_few(rights.allowed)} only", "allowed_tools")
+            raise self._lacks_placeholder(f"an agent that may use {_listed(rights.allowed)} only", "allowed_tools")
         denied = rights.denied - _CONVERSATIONAL
         if rights.allowed is not None:
             denied &= rights.allowed
         if denied and "denied_tools" not in self._names:
-            raise self._no_place(f"an agent that may not use {_few(denied)}", "denied_tools")
+            raise self._lacks_placeholder(f"an agent that may not use {_listed(denied)}", "denied_tools")
         if "plan" in rights.modes and "mode" not in self._names:
-            raise self._no_place("an agent in plan mode", "mode")
+            raise self._lacks_placeholder("an agent in plan mode", "mode")
 
-    def _no_place(self, what: str, name: str) -> ToolError:
+    def _lacks_placeholder(self, what: str, name: str) -> ToolError:
         return ToolError(
             ErrorCode.NOT_CONFIGURED,
             f"agent.command has no {{{name}}}, so {self._program} cannot run {what}",
@@ -173,7 +172,7 @@ class CommandLine:
             (f"{self._program} was started in {below}; that it writes nowhere else is not enforced",) if below else ()
         )
 
-    def _found(self, path: str) -> str:
+    def _find_program(self, path: str) -> str:
         program = os.path.expanduser(self._program)  # noqa: PTH111  # a name is to stay a name
         # Only absolute directories: any other would be looked for in ours.
         folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117  # text
@@ -219,7 +218,7 @@ class CommandLine:
         )
 
 
-def _their_name(names: ModelNames | EffortNames, ours: str) -> str:
+def _configured_name(names: ModelNames | EffortNames, ours: str) -> str:
     return getattr(names, ours) or ours if ours in type(names).model_fields else ours
 
 
@@ -229,16 +228,12 @@ def _after(state: AgentState, report: CommandReport) -> AgentState:
         turns=state.turns + report.turns,
         text=report.text or state.text,
         resume_token=report.session or state.resume_token,
-        input_tokens=_sum(state.input_tokens, report.input_tokens),
-        output_tokens=_sum(state.output_tokens, report.output_tokens),
+        input_tokens=add_counts(state.input_tokens, report.input_tokens),
+        output_tokens=add_counts(state.output_tokens, report.output_tokens),
     )
 
 
-def _sum(one: int | None, two: int | None) -> int | None:
-    return two if one is None else one + (two or 0)
-
-
-def _few(names: frozenset[str]) -> str:
+def _listed(names: frozenset[str]) -> str:
     shown = sorted(names)
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
 

@@ -27,7 +27,7 @@ class CommandReport:
     failure: str = ""
     out_of_turns: bool = False
     is_whole: bool = True
-    """The program has said by itself that it is done, or its output is plain text, which cannot say so."""
+    """The program has reported that it is done, or its output is plain text, which cannot say so."""
 
 
 class ReportReader:
@@ -41,7 +41,7 @@ class ReportReader:
         self._plain_chars = 0
         self._saw_events = False
         self._result: Mapping[str, Any] | None = None
-        self._said = ""
+        self._last_text = ""
         self._turns: set[str] = set()
         self.session = ""
 
@@ -55,9 +55,9 @@ class ReportReader:
         return self._result is not None
 
     @property
-    def said(self) -> str:
-        """The newest thing it has said so far."""
-        return self._said
+    def last_text(self) -> str:
+        """The newest text of the agent so far."""
+        return self._last_text
 
     def feed(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
@@ -79,7 +79,7 @@ class ReportReader:
         if self._result is not None:
             return self._finished(self._result)
         if self._saw_events:
-            return CommandReport(self._said, self.session, self.turns, is_whole=False)
+            return CommandReport(self._last_text, self.session, self.turns, is_whole=False)
         return CommandReport(plain, turns=1 if plain else 0)
 
     def _end_line(self) -> None:
@@ -125,7 +125,7 @@ class ReportReader:
         blocks = [mapping(block) for block in items(message.get("content"))]
         texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
         if any(text.strip() for text in texts):
-            self._said = "\n".join(texts)[:MAX_TEXT_CHARS]
+            self._last_text = "\n".join(texts)[:MAX_TEXT_CHARS]
         uses = [_use(block).summary for block in blocks if block.get("type") == "tool_use"]
         self._on_event(self.turns, "; ".join(uses) or "thinking")
 
@@ -140,7 +140,7 @@ class ReportReader:
         counted = count(result.get("num_turns"))
         session = result.get("session_id")
         return CommandReport(
-            text=text or self._said,
+            text=text or self._last_text,
             session=session if isinstance(session, str) else self.session,
             turns=max(self.turns if counted is None else counted, 1),
             input_tokens=_sum(usage, read),

@@ -1,4 +1,4 @@
-"""`agent.command`: the words of a command line with placeholders, and the same filled for one run.
+"""`agent.command`: the words of a command line with placeholders, filled in for one run.
 
 A word may be a list: a group that is left out where one of its placeholders stands for nothing.
 """
@@ -37,7 +37,7 @@ def _check(words: tuple[Word, ...]) -> tuple[Word, ...]:
         raise ValueError("the program is a name in the PATH, or an absolute path")
     if any("\0" in part for part in _parts(words)):
         raise ValueError("a word holds a NUL character")
-    for name in sorted(names_in(words) - set(PLACEHOLDERS)):
+    for name in sorted(placeholders_in(words) - set(PLACEHOLDERS)):
         known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
         raise ValueError(f"{{{name}}} is no placeholder; known are {known}")
     return words
@@ -46,12 +46,12 @@ def _check(words: tuple[Word, ...]) -> tuple[Word, ...]:
 CommandWords = Annotated[tuple[Word, ...], BeforeValidator(_check_list), AfterValidator(_check)]
 
 
-def names_in(words: Sequence[Word]) -> set[str]:
+def placeholders_in(words: Sequence[Word]) -> set[str]:
     """The placeholders of a command line."""
     return {name for part in _parts(words) for name in _PLACEHOLDER.findall(part)}
 
 
-def filled(words: Sequence[Word], values: Mapping[str, str]) -> list[str]:
+def fill_words(words: Sequence[Word], values: Mapping[str, str]) -> list[str]:
     """The command line of one run. What is filled in is one word, whatever is in it, and never an option."""
 
     def fill(part: str) -> str:
@@ -65,7 +65,7 @@ def filled(words: Sequence[Word], values: Mapping[str, str]) -> list[str]:
     for word in words:
         if isinstance(word, str):
             line.append(fill(word))
-        elif all(values[name] for name in names_in((word,))):
+        elif all(values[name] for name in placeholders_in((word,))):
             line.extend(map(fill, word))
     return line
 

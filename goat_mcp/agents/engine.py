@@ -1,6 +1,6 @@
 """What runs an agent, as a Protocol: the loop over a chat model (`loop`), or another program (`command_line`).
 
-Who may start agents, what they are called and what is kept of them is the spawner's business.
+The spawner decides who may start agents, their names, and what is stored of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from goat_mcp.core.model import ModelMessage, ModelTool
 
 
 class Mail(Protocol):
-    """What others have to tell an agent while it works. Only members of a team have any."""
+    """Messages of others to an agent while it works."""
 
     async def between_turns(self) -> Sequence[str]:
-        """What has come since the last turn; never waits."""
+        """The messages since the last turn; never waits."""
         ...
 
-    async def at_rest(self, text: str) -> Sequence[str]:
-        """The agent has said its last word `text`. Waits for something new to do; nothing means that it may end."""
+    async def when_idle(self, text: str) -> Sequence[str]:
+        """The agent has given its final answer `text`. Waits for new work; nothing means that it ends."""
         ...
 
 
@@ -31,7 +31,7 @@ class AgentJob:
     """One run of one agent, worked out: types, settings and the call are merged, rights are narrowed.
 
     `ctx` is the agent's own: its session key, its rights (`ctx.rights.allowed`, `denied`, `modes`); each tool call
-    gets a copy with a call id of its own. `tools` are those its model is told of. `model` is an alias (`sonnet`), an
+    gets a copy with a call id of its own. `tools` are those its model can call. `model` is an alias (`sonnet`), an
     id, or empty for the engine's own; `effort` is low to max, or empty. `earlier` and `resume_token` are what the
     `AgentState` of an earlier run of the same agent held; an engine uses the one it understands.
     """
@@ -45,7 +45,7 @@ class AgentJob:
     title: str = ""
     tools: tuple[ModelTool, ...] = ()
     tools_of_turn: Callable[[], tuple[ModelTool, ...]] | None = None
-    """Begins a turn, where the tools may be others in each."""
+    """The tools of the next turn, if they can change from turn to turn."""
     model: str = ""
     effort: str = ""
     earlier: tuple[ModelMessage, ...] = ()
@@ -54,8 +54,8 @@ class AgentJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
-    """An agent has turned to something else: `thinking`, or a tool and what it is called with."""
+class Activity:
+    """What an agent does now: `thinking`, or a tool and its main argument."""
 
     turn: int
     what: str
@@ -63,10 +63,10 @@ class Doing:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """How far an agent is, after each turn: enough to resume it, and to say what it had when it is stopped.
+    """The state of an agent after a turn: enough to resume it, and to show what it had when it is stopped.
 
-    `turns` and tokens count this run only; tokens are None where nobody counted. `text` is the newest thing the agent
-    said. `messages` are for engines that resume from them, `resume_token` for those with sessions of their own.
+    `turns` and tokens count this run only; tokens are None if nobody counted. `text` is the newest text of the
+    agent. `messages` are for engines that resume from them, `resume_token` for those with sessions of their own.
     """
 
     turns: int
@@ -77,23 +77,28 @@ class AgentState:
     output_tokens: int | None = None
 
 
+def add_counts(one: int | None, two: int | None) -> int | None:
+    """None if nobody counted."""
+    return two if one is None else one + (two or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class AgentOutcome:
-    """A run that has ended by itself. `notices` are what its starter should know, e.g. that turns ran out."""
+    """A run that has ended by itself. `notices` are for whoever started it, e.g. that turns ran out."""
 
     state: AgentState
     notices: tuple[str, ...] = ()
 
 
-OnEvent = Callable[[Doing | AgentState], None]
-"""Told by an engine what goes on; never blocks and never raises."""
+OnEvent = Callable[[Activity | AgentState], None]
+"""Called by an engine with each event; never blocks and never raises."""
 
 
 class Engine(Protocol):
     """Something that runs an agent to its end.
 
-    `run` raises `ToolError` where it cannot, naming the setting to mend; a cancelled run ends within 2 s and leaves
-    no process behind. `outlives_calls` is False where it needs the client's request to stay open (sampling).
+    `run` raises `ToolError` if it cannot, naming the setting to fix; a cancelled run ends within 2 s and leaves
+    no process behind. `outlives_calls` is False if it needs the client's request to stay open (sampling).
     """
 
     @property
@@ -106,7 +111,7 @@ class Engine(Protocol):
 
     @property
     def resumes_from(self) -> Literal["messages", "token"]:
-        """What of an `AgentState` it goes on from."""
+        """Which part of an `AgentState` it continues from."""
         ...
 
     async def run(self, job: AgentJob, on_event: OnEvent) -> AgentOutcome: ...

@@ -1,4 +1,4 @@
-"""Which agents run now: how many there may be, and that no two of a principal's have one name."""
+"""The agents that run now: their maximum number, and unique names for each principal."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class LiveAgent:
     started_by: str = ""
     """The session that started it."""
     inbox: Inbox | None = None
-    """None for one that only its team can write to, or that reads nothing."""
+    """None if only its team can write to it, or if it reads nothing."""
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         return self.name or self.id
 
     def __str__(self) -> str:
@@ -30,16 +30,16 @@ class LiveAgent:
 
 
 class LiveAgents:
-    """Entered before an agent is started, since that takes time in which others are started as well."""
+    """An agent is added before it is started: others may start meanwhile."""
 
     def __init__(self, max_at_once: int) -> None:
         self._max_at_once = max_at_once
         self._live: dict[str, LiveAgent] = {}
 
-    def enter(self, agent: LiveAgent) -> None:
-        """Raises `ToolError`: BUSY when there is no room or it runs already, INPUT when its name is taken."""
+    def add(self, agent: LiveAgent) -> None:
+        """Raises `ToolError`: BUSY if too many run or it runs already, INPUT if its name is taken."""
         if agent.id in self._live:
-            raise self.still_runs(agent.id)
+            raise self.still_running(agent.id)
         mine = ", ".join(str(one) for one in self._live.values() if one.principal == agent.principal)
         if len(self._live) >= self._max_at_once:
             raise ToolError(
@@ -47,7 +47,7 @@ class LiveAgents:
                 f"{len(self._live)} agents run already, which is the most there can be (agent.max_at_once)",
                 f"Wait for one of yours: {mine}." if mine else "Try again later.",
             )
-        if agent.name and self.named(agent.name, agent.principal) is not None:
+        if agent.name and self.find(agent.name, agent.principal) is not None:
             raise ToolError(
                 ErrorCode.INPUT,
                 f"name: a running agent is called {agent.name!r} already",
@@ -55,14 +55,14 @@ class LiveAgents:
             )
         self._live[agent.id] = agent
 
-    def leave(self, agent_id: str) -> None:
+    def remove(self, agent_id: str) -> None:
         self._live.pop(agent_id, None)
 
-    def of(self, principal: str) -> list[LiveAgent]:
+    def of_principal(self, principal: str) -> list[LiveAgent]:
         """Oldest first."""
         return [agent for agent in self._live.values() if agent.principal == principal]
 
-    def named(self, id_or_name: str, principal: str) -> LiveAgent | None:
+    def find(self, id_or_name: str, principal: str) -> LiveAgent | None:
         return next(
             (
                 agent
@@ -73,11 +73,11 @@ class LiveAgents:
         )
 
     def check_has_ended(self, id_or_name: str, principal: str) -> None:
-        """Raises `ToolError(BUSY)` for one that runs."""
-        if self.named(id_or_name, principal) is not None:
-            raise self.still_runs(id_or_name)
+        """Raises `ToolError(BUSY)` if it runs."""
+        if self.find(id_or_name, principal) is not None:
+            raise self.still_running(id_or_name)
 
-    def still_runs(self, id_or_name: str) -> ToolError:
+    def still_running(self, id_or_name: str) -> ToolError:
         return ToolError(
             ErrorCode.BUSY,
             f"agent {id_or_name[:80]} still runs",

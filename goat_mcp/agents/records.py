@@ -1,23 +1,29 @@
-"""Transcripts of agents, so that they can be resumed, also by a later process than the one that was killed.
+"""Transcripts of agents on disk, so that they can be resumed, also after this process was killed.
 
 One file an agent: a line of facts, then a line for each message. Contents are private to the principal and workspace.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import os
 import secrets
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 from pydantic import TypeAdapter
 
+from goat_mcp.agents.engine import AgentState
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import Block, text_block
@@ -32,11 +38,15 @@ _SHOWN = 10
 _NONE = "No agent here can be resumed: only one whose model has answered can. Leave out resume to start one."
 _NO_IMAGE = "[an image that is no longer kept]"
 
+PAUSE_S = 1.0
+_SHARE_OF_TIME = 20
+"""A long transcript is written as seldom as it takes to spend no more than a twentieth of the time on it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentFacts:
-    """What is known of an agent without its messages. `worktree` is where it worked, if that was kept;
-    `isolation` is how it worked, kept or not."""
+    """A stored agent without its messages. `worktree` is where it worked, if that still exists; `isolation` is set in
+    either case."""
 
     id: str
     principal: str
@@ -67,10 +77,10 @@ class AgentRecords:
     warn: Warn = no_warning
 
     def write(self, record: AgentRecord, *, has_ended: bool = True) -> bool:
-        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Returns whether it is.
-        Raises `OSError`.
+        """Store a record; without its images if it is too large. Returns False if it is still too large, which removes
+        it. Raises `OSError`.
 
-        That of an agent that still runs is there for a process that is killed, not for a machine that loses its power.
+        The record of a running agent survives a killed process, not a power failure: it is not synced.
         """
         record = replace(record, facts=replace(record.facts, ended_at_s=time.time()))
         data = _stored(record)
@@ -99,7 +109,7 @@ class AgentRecords:
     def find(self, id_or_name: str, principal: str, workspace: str) -> AgentRecord:
         """The agent with this id, else the newest with this name.
 
-        Raises `ToolError(TASK_UNKNOWN)` with those that could be resumed.
+        Raises `ToolError(TASK_UNKNOWN)`, which lists those that can be resumed.
         """
         known = sorted(self._known(principal, workspace), key=lambda facts: -facts.ended_at_s)
         found = next((facts for facts in known if facts.id == id_or_name), None)
@@ -189,3 +199,58 @@ def _without_image(block: Block) -> Block:
     if block.get("type") == "tool_result":
         return {**block, "content": [_without_image(inner) for inner in block.get("content", [])]}
     return block
+
+
+class RunningTranscript:
+    """Writes the newest state of a running agent in a thread: the first at once, then one at a time with a pause.
+
+    After this process was killed, the agent can be resumed from there. `write` may raise `OSError`; the first is passed
+    to `on_problem`.
+    """
+
+    def __init__(self, write: Callable[[AgentState], None], on_problem: Callable[[OSError], None]) -> None:
+        self._write = write
+        self._on_problem = on_problem
+        self._newest: AgentState | None = None
+        self._has_news = asyncio.Event()
+        self._in_use = threading.Lock()
+        self._is_over = False
+
+    def put(self, state: AgentState) -> None:
+        """Schedule the write; never waits."""
+        self._newest = state
+        self._has_news.set()
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncGenerator[None]:
+        """States are written while this is open, and not after that, not even one already scheduled."""
+        # A task group would wrap the exceptions of the body.
+        writer = asyncio.create_task(self._write_news())
+        try:
+            yield
+        finally:
+            writer.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({writer})
+                await anyio.to_thread.run_sync(self._end)
+
+    async def _write_news(self) -> None:
+        while True:
+            await self._has_news.wait()
+            self._has_news.clear()
+            since_s = time.monotonic()
+            try:
+                await anyio.to_thread.run_sync(self._write_newest)
+            except OSError as problem:
+                self._on_problem(problem)
+                return
+            await anyio.sleep(max(PAUSE_S, (time.monotonic() - since_s) * _SHARE_OF_TIME))
+
+    def _write_newest(self) -> None:
+        with self._in_use:
+            if self._newest is not None and not self._is_over:
+                self._write(self._newest)
+
+    def _end(self) -> None:
+        with self._in_use:  # a thread goes on when its task is cancelled
+            self._is_over = True

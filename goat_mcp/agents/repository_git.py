@@ -1,18 +1,23 @@
-"""git as we run it in a repository: nothing that the repository's own settings name is run (R-SHELL-4).
+"""git in a repository of the user's, with nothing run that the repository's own settings name (R-SHELL-4).
 
 Hooks, filters (also those of LFS, whose files stay pointers then), watchers, and transports of every kind: a blob that
-a partial clone lacks is not fetched. What a repository's settings name would run without anybody having allowed it.
+a partial clone lacks is not fetched. Which variables that takes is in `commands.git_environment`.
+`GitStager` is `git add` after a tool has written a file (`files.git_stage`). Source of that: goa.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 from anyio.abc import ByteReceiveStream
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -20,23 +25,11 @@ from goat_mcp.processes.stop_signals import unblocked_for_children
 
 GIT_LIMIT_S = 120.0
 _SHOWN_CHARS = 300
-_GIT = (
-    "git",
-    *("-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "submodule.recurse=false"),
-)
-_FIXED = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "LC_ALL": "C",
-    # Transports run what remote.*.uploadpack, core.sshCommand and credential.helper say. protocol.*.allow of the
-    # repository would win over an option; it does not over this.
-    "GIT_ALLOW_PROTOCOL": "",
-    "GIT_NO_LAZY_FETCH": "1",
-}
-_FILTERS = r"^filter\."
-_FILTER_OFF = {"clean": "", "smudge": "", "process": "", "required": "false"}
-_NO_MATCH = 1
+
+LIMIT_S = 5.0
+_NO_FILTER = ("unspecified", "unset")
+_LITERAL = "--literal-pathspecs"
+_MERGED = "0"
 
 
 class BuildEnvironment(Protocol):
@@ -57,57 +50,35 @@ class RepositoryGit:
 
     async def output(self, directory: Path, *arguments: str, why: str) -> bytes:
         """As `run`, byte for byte."""
-        environment = {**await self._environment.build(), **_FIXED}
-        # Asked for in the same directory each time: what is included may depend on the worktree and on its branch.
-        drivers = _drivers(await self._filters(directory, environment, why))
-        if drivers:
-            environment |= _without(drivers)
-            if _drivers(
-                {key: value for key, value in (await self._filters(directory, environment, why)).items() if value}
-            ):
-                raise ToolError(
-                    ErrorCode.NOT_CONFIGURED,
-                    f"{why}: the repository's settings name filters, which this git cannot be kept from running",
-                    "Ask the user to install git 2.31 or later, or leave out isolation.",
-                )
-        code, output, complaint = await _ended(directory, arguments, environment, why)
-        if code != 0:
-            raise _failed(arguments, complaint, why)
-        return output
+        from goat_mcp.commands.git_environment import LIST_KEYS, repository_keys, variables
 
-    async def _filters(self, directory: Path, environment: Mapping[str, str], why: str) -> dict[str, str]:
-        """All `filter.*` settings that hold in a directory, with their last values."""
-        arguments = ("config", "-z", "--get-regexp", _FILTERS)
-        code, output, complaint = await _ended(directory, arguments, environment, why)
-        if code not in (0, _NO_MATCH):
-            raise _failed(arguments, complaint, why)
-        lines = [line.partition("\n") for line in os.fsdecode(output).split("\0") if line]
-        return {key: value for key, _, value in lines}
+        plain = {**await self._environment.build(), "LC_ALL": "C"}
+        # Listed in the same directory each time: what is included may depend on the worktree and on its branch.
+        listed = os.fsdecode(await _output(directory, LIST_KEYS, plain | _users_system(variables()), why))
+        try:
+            keys = repository_keys(listed)
+        except ValueError as problem:
+            raise ToolError(
+                ErrorCode.NOT_CONFIGURED,
+                f"{why}: {problem}",
+                "Ask the user to install git 2.31 or later, or leave out isolation.",
+            ) from None
+        # The user's own filters do not run either: what they start may read the repository's settings.
+        keys += [key for key in listed.split("\0")[1::2] if key.startswith("filter.")]
+        return await _output(directory, arguments, plain | _users_system(variables(keys)), why)
 
 
-def _drivers(filters: Mapping[str, str]) -> set[str]:
-    """The names of those that run something; a name may hold dots and equal signs."""
-    parts = (key.removeprefix("filter.").rpartition(".") for key in filters)
-    return {name for name, dot, variable in parts if dot and variable in ("clean", "smudge", "process")}
+def _users_system(given: Mapping[str, str]) -> dict[str, str]:
+    """With the machine's own settings, such as `safe.directory`: whoever wrote them may start programs anyway."""
+    return {name: value for name, value in given.items() if name != "GIT_CONFIG_NOSYSTEM"}
 
 
-def _without(drivers: set[str]) -> dict[str, str]:
-    """Variables rather than `-c`, which ends a name at its first equal sign."""
-    settings = [(f"filter.{name}.{key}", value) for name in sorted(drivers) for key, value in _FILTER_OFF.items()]
-    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for index, (key, value) in enumerate(settings):
-        variables |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
-    return variables
-
-
-async def _ended(
-    directory: Path, arguments: tuple[str, ...], environment: Mapping[str, str], why: str
-) -> tuple[int, bytes, bytes]:
-    """Its exit code, output and complaint."""
+async def _output(directory: Path, arguments: tuple[str, ...], environment: Mapping[str, str], why: str) -> bytes:
+    """Raises `ToolError` if it fails or takes too long."""
     try:
         with unblocked_for_children():
             process = await anyio.open_process(
-                [*_GIT, *arguments],
+                ["git", *arguments],
                 stdin=subprocess.DEVNULL,
                 cwd=directory,
                 env=environment,
@@ -127,19 +98,78 @@ async def _ended(
     code = process.returncode
     if code is None or code < 0:
         raise ToolError(ErrorCode.TIMEOUT, f"{why}: git {arguments[0]} was ended after {GIT_LIMIT_S:g} s")
-    return code, bytes(output), bytes(complaint)
-
-
-def _failed(arguments: tuple[str, ...], complaint: bytes, why: str) -> ToolError:
-    said = " ".join(complaint.decode("utf-8", "replace").split())[:_SHOWN_CHARS]
-    return ToolError(
-        ErrorCode.INPUT,
-        f"{why}: git {arguments[0]} failed{': ' + said if said else ''}",
-        "Mend this, or leave out isolation.",
-    )
+    if code != 0:
+        said = " ".join(complaint.decode("utf-8", "replace").split())[:_SHOWN_CHARS]
+        raise ToolError(
+            ErrorCode.INPUT,
+            f"{why}: git {arguments[0]} failed{': ' + said if said else ''}",
+            "Fix this, or leave out isolation.",
+        )
+    return bytes(output)
 
 
 async def _read(stream: ByteReceiveStream | None, into: bytearray) -> None:
     if stream is not None:
         async for chunk in stream:
             into += chunk
+
+
+class GitStager:
+    """Stages files that their repository tracks. Others are left alone, since whether they belong there, a person says;
+    so are those with a merge conflict, and those of which somebody had staged a part."""
+
+    def __init__(self, git: RepositoryGit) -> None:
+        self._git = git
+        self._turn = asyncio.Lock()
+        """One at a time: git's index has one writer."""
+
+    async def stage(self, path: Path, former_sha256: str | None) -> str:
+        """Stage this file as it is now; before, its bytes had this hash, or there was none. Returns what its writer
+        should know; empty where there is nothing to tell."""
+        if not await anyio.to_thread.run_sync(partial(_is_in_repository, path)):
+            return ""
+        notice = f"not staged with git: it took longer than {LIMIT_S:g} s"
+        try:
+            with anyio.move_on_after(LIMIT_S):
+                async with self._turn:
+                    notice = await self._stage(path, former_sha256)
+        except ToolError as failed:
+            notice = failed.message
+        except OSError as problem:
+            notice = f"not staged with git: {problem.strerror or problem}"
+        return notice
+
+    async def _stage(self, path: Path, former_sha256: str | None) -> str:
+        why = "not staged with git"
+        entries = await self._git.run(path.parent, _LITERAL, "ls-files", "-s", "-z", "--", path.name, why=why)
+        if not entries:
+            return ""
+        if any(_stage_of(entry) != _MERGED for entry in entries.split("\0") if entry):
+            # Adding it would say that the conflict is resolved, and the next commit would hold its markers.
+            return f"{why}: the file has a merge conflict; git add says that it is resolved, which is left to the user"
+        attribute = await self._git.run(path.parent, "check-attr", "-z", "filter", "--", path.name, why=why)
+        if attribute.split("\0")[2:3] not in [[name] for name in _NO_FILTER]:
+            # Run without its filter, git would store the bytes that it is there to keep out (LFS, git-crypt).
+            return f"{why}: the repository filters this file on its way in, and filters are not run here"
+        if await self._was_staged_in_part(path, former_sha256, why):
+            return f"{why}: of this file only a part was staged, and what else had changed is left to the user"
+        await self._git.run(path.parent, _LITERAL, "add", "--", path.name, why=why)
+        return "staged with git"
+
+    async def _was_staged_in_part(self, path: Path, former_sha256: str | None, why: str) -> bool:
+        """Whether the index held another change than the file, before it was written (`git add -p`)."""
+        changed = ("diff", "--cached", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules", "--", path.name)
+        if not await self._git.run(path.parent, _LITERAL, *changed, why=why):
+            return False
+        # As a checkout would write it, e.g. with other line ends.
+        staged = await self._git.output(path.parent, "cat-file", "--filters", f":./{path.name}", why=why)
+        return hashlib.sha256(staged).hexdigest() != former_sha256
+
+
+def _stage_of(entry: str) -> str:
+    """Of a line `MODE HASH STAGE<TAB>NAME`."""
+    return entry.partition("\t")[0].rpartition(" ")[2]
+
+
+def _is_in_repository(path: Path) -> bool:
+    return any((folder / ".git").exists() for folder in path.parents)

@@ -1,4 +1,4 @@
-"""Starts agents and sees to their end: what they leave behind is kept or removed, and they can be resumed."""
+"""Starts agents and cleans up after them: records and worktrees are kept or removed, so that agents can be resumed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from goat_mcp.agents.agent_start import AgentStart, SpawnRequest
 from goat_mcp.agents.agent_task import AgentTask, Body
 from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
-from goat_mcp.agents.assignment import Assignment
-from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
+from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent
 from goat_mcp.agents.engines import ChosenEngine, Engines
 from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
-from goat_mcp.agents.records import AgentRecord, AgentRecords
-from goat_mcp.agents.request import AgentRequest
-from goat_mcp.agents.running_transcript import RunningTranscript
+from goat_mcp.agents.records import AgentRecord, AgentRecords, RunningTranscript
 from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import Worktree, Worktrees
 from goat_mcp.catalog.registry import AnyTool
@@ -41,7 +39,7 @@ _WORKTREE_NAME_CHARS = 30
 
 @dataclass(frozen=True)
 class StartedAgent:
-    """A running agent. `broken_types` are agent files that are none."""
+    """A running agent. `broken_types` are agent files that cannot be used."""
 
     task: Task
     work: AgentTask
@@ -61,8 +59,8 @@ class StartedAgent:
 class Spawner:
     """At most `options.max_at_once` agents run, nested ones included. `tools` are those of the client's catalog.
 
-    `on_finished` is told of each agent that came to its end by itself: id, type, last words, and the call that started
-    it. What it gives back is told to whoever started the agent.
+    `on_finished` is called after each agent that ended by itself, with id, type, final answer and the call that
+    started it. It returns notices for whoever started the agent.
     """
 
     workspace: Workspace
@@ -78,14 +76,14 @@ class Spawner:
     worktrees: Worktrees
     tools: Callable[[Rights], Sequence[AnyTool]]
     tools_of_turn: Callable[[ToolContext], Sequence[AnyTool]] | None = None
-    """Where they differ from turn to turn."""
+    """Set if the tools can change from turn to turn."""
     on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None = None
 
     @cached_property
     def live(self) -> LiveAgents:
         return LiveAgents(self.options.max_at_once)
 
-    async def start(self, request: AgentRequest, ctx: ToolContext) -> StartedAgent:
+    async def start(self, request: SpawnRequest, ctx: ToolContext) -> StartedAgent:
         """Start an agent for a call; it runs until it ends, or its task is stopped.
 
         Raises `ToolError`: INPUT, CONFIG (type), TASK_UNKNOWN (resume), NOT_CONFIGURED (engine), BUSY, PERMISSION
@@ -99,9 +97,9 @@ class Spawner:
         type, broken_types = await self._type(request, record)
         chosen = self._engine(request, ctx, record)
         if request.mail is None and request.inbox is None and chosen.engine.resumes_from == "messages":
-            # A program is given all it is told at its start, and cannot hear more.
+            # A program gets its whole input at its start.
             request = replace(request, inbox=Inbox())
-        one = Assignment(
+        one = AgentStart(
             request=request,
             ctx=ctx,
             type=type,
@@ -110,7 +108,7 @@ class Spawner:
             record=record,
             options=self.options,
         )
-        self.live.enter(
+        self.live.add(
             LiveAgent(
                 one.agent_id,
                 ctx.principal,
@@ -136,7 +134,7 @@ class Spawner:
                 work, principal=ctx.principal, session_key=ctx.session_key, task_id=one.agent_id, name=one.name
             )
         except BaseException:
-            self.live.leave(one.agent_id)
+            self.live.remove(one.agent_id)
             if work is not None:
                 work.discard_output()
             if worktree is not None:
@@ -147,25 +145,25 @@ class Spawner:
         if worktree is not None and session.cwd is None:
             session.cwd = job.directory
         body = partial(self._run, one, job, work, worktree)
-        work.start(partial(self._told, body), partial(self._on_bug, one.agent_id))
+        work.start(partial(self._with_redacted_errors, body), partial(self._on_bug, one.agent_id))
         return StartedAgent(task, work, type, broken_types)
 
     async def discard(self, agent: StartedAgent) -> None:
-        """Forget one that failed before it did anything: no task and no output file stay."""
+        """Remove the task and the output file of an agent that failed before it did anything."""
         await self.tasks.forget(agent.task)
         agent.work.discard_output()
 
-    async def _record(self, request: AgentRequest, ctx: ToolContext) -> AgentRecord | None:
+    async def _record(self, request: SpawnRequest, ctx: ToolContext) -> AgentRecord | None:
         if not request.resume:
             return None
         self.live.check_has_ended(request.resume, ctx.principal)
         find = partial(self.records.find, request.resume, ctx.principal, self._workspace_name())
         record = await anyio.to_thread.run_sync(find)
         if await self.tasks.runs_elsewhere(record.facts.id, ctx.principal):
-            raise self.live.still_runs(request.resume)
+            raise self.live.still_running(request.resume)
         return record
 
-    async def _type(self, request: AgentRequest, record: AgentRecord | None) -> tuple[AgentType, tuple[str, ...]]:
+    async def _type(self, request: SpawnRequest, record: AgentRecord | None) -> tuple[AgentType, tuple[str, ...]]:
         known = await self.types.read()
         asked = request.type_name or (DEFAULT_TYPE if record is None else record.facts.type)
         if record is not None and asked != record.facts.type:
@@ -176,13 +174,13 @@ class Spawner:
             )
         return known.get(asked), tuple(str(file) for file in known.broken[:_SHOWN_BROKEN])
 
-    def _engine(self, request: AgentRequest, ctx: ToolContext, record: AgentRecord | None) -> ChosenEngine:
+    def _engine(self, request: SpawnRequest, ctx: ToolContext, record: AgentRecord | None) -> ChosenEngine:
         resumes_from = ""
         if record is not None:
             resumes_from = "token" if record.facts.resume_token else "messages"
         chosen = self.engines.choose(ctx, resumes_from=resumes_from)
         if request.background and not chosen.engine.outlives_calls:
-            if request.inbox is not None and request.inbox.stays:
+            if request.inbox is not None and request.inbox.is_persistent:
                 raise ToolError(
                     ErrorCode.INPUT,
                     "an agent that waits for requests goes on after this call, and the client's own model can only be "
@@ -196,8 +194,8 @@ class Spawner:
             )
         return chosen
 
-    async def _worktree(self, one: Assignment) -> Worktree | None:
-        if one.record is not None and (kept := self.worktrees.kept(one.record.facts.worktree)) is not None:
+    async def _worktree(self, one: AgentStart) -> Worktree | None:
+        if one.record is not None and (kept := self.worktrees.existing(one.record.facts.worktree)) is not None:
             return kept
         if one.isolation == "remote":
             raise ToolError(
@@ -218,40 +216,40 @@ class Spawner:
         return await self.worktrees.create(f"{stem}-{one.agent_id[:8]}")
 
     async def _run(
-        self, one: Assignment, job: AgentJob, work: AgentTask, worktree: Worktree | None, on_event: OnEvent
+        self, one: AgentStart, job: AgentJob, work: AgentTask, worktree: Worktree | None, on_event: OnEvent
     ) -> AgentOutcome:
-        """The agent from its first turn until nothing of it is left but what is to be kept."""
+        """Run the agent, then clean up."""
         outcome: AgentOutcome | None = None
         transcript = self._transcript(one, worktree)
 
-        def on_event_or_state(event: Doing | AgentState) -> None:
+        def on_event_or_state(event: Activity | AgentState) -> None:
             on_event(event)
             if isinstance(event, AgentState):
                 transcript.put(event)
 
         try:
-            async with transcript.kept():
+            async with transcript.writing():
                 outcome = await one.chosen.engine.run(job, on_event_or_state)
             return outcome
         finally:
             with anyio.move_on_after(CLOSING_LIMIT_S, shield=True):
                 await self._close(one, work, worktree, outcome)
-            self.live.leave(one.agent_id)
+            self.live.remove(one.agent_id)
             if one.request.inbox is not None:
                 one.request.inbox.close(outcome)
 
-    def _transcript(self, one: Assignment, worktree: Worktree | None) -> RunningTranscript:
+    def _transcript(self, one: AgentStart, worktree: Worktree | None) -> RunningTranscript:
         def write(state: AgentState) -> None:
-            if (record := one.to_keep(state, worktree, self._workspace_name())) is not None:
+            if (record := one.to_record(state, worktree, self._workspace_name())) is not None:
                 self.records.write(record, has_ended=False)
 
-        return RunningTranscript(write, partial(self._on_not_kept, one.agent_id))
+        return RunningTranscript(write, partial(self._on_storage_error, one.agent_id))
 
-    def _on_not_kept(self, agent_id: str, problem: OSError) -> None:
+    def _on_storage_error(self, agent_id: str, problem: OSError) -> None:
         self.telemetry.warning("agent cannot be kept", agent=agent_id, problem=str(problem))
 
     async def _close(
-        self, one: Assignment, work: AgentTask, worktree: Worktree | None, outcome: AgentOutcome | None
+        self, one: AgentStart, work: AgentTask, worktree: Worktree | None, outcome: AgentOutcome | None
     ) -> None:
         if outcome is None:
             await self.tasks.stop_started_by(one.session_key)
@@ -265,17 +263,17 @@ class Spawner:
         if kept is not None:
             work.notices += (f"its changes are in the worktree {kept.top} on branch {kept.branch}",)
         state = work.state if outcome is None else outcome.state
-        record = one.to_keep(state, kept, self._workspace_name())
+        record = one.to_record(state, kept, self._workspace_name())
         if record is not None:
             try:
                 work.can_be_resumed = await anyio.to_thread.run_sync(self.records.write, record)
             except OSError as problem:
-                self._on_not_kept(one.agent_id, problem)
+                self._on_storage_error(one.agent_id, problem)
                 work.can_be_resumed = False
                 work.notices += ("it cannot be resumed: its transcript could not be stored",)
 
-    async def _told(self, body: Body, on_event: OnEvent) -> AgentOutcome:
-        """What a program or an endpoint says when it fails may hold the key it was given."""
+    async def _with_redacted_errors(self, body: Body, on_event: OnEvent) -> AgentOutcome:
+        """The error text of a program or an endpoint may hold the key it was given."""
         try:
             return await body(on_event)
         except ToolError as error:

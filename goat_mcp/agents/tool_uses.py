@@ -11,14 +11,14 @@ from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.model import ModelReply, malformed_arguments
 from goat_mcp.core.result import Block, ToolResult, text_block
 
-_TELLING = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "task_id")
+_MAIN_ARGUMENTS = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "task_id")
 _SUMMARY_CHARS = 80
 _SHOWN_ARGUMENTS_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """`problem` says why it is no call at all; it is then answered without one. `block` is it as history keeps it.
+    """`problem` says why it cannot be called; it is then answered without a call. `block` is its form in the history.
 
     `meta` is what a model's provider wants back with it, e.g. signed thoughts.
     """
@@ -36,16 +36,16 @@ class ToolUse:
 
     @property
     def summary(self) -> str:
-        """The tool and what tells most of its arguments, on one short line."""
-        told = next((str(self.arguments[key]) for key in _TELLING if self.arguments.get(key)), "")
-        return cut_middle(" ".join(f"{self.name} {told}".split()), _SUMMARY_CHARS)
+        """The tool and its main argument, on one short line."""
+        detail = next((str(self.arguments[key]) for key in _MAIN_ARGUMENTS if self.arguments.get(key)), "")
+        return cut_middle(" ".join(f"{self.name} {detail}".split()), _SUMMARY_CHARS)
 
 
 def read_tool_uses(reply: ModelReply, taken: set[str]) -> list[ToolUse]:
-    """Never raises: what a model got wrong becomes a `problem` that it is told.
+    """Never raises: a mistake of the model becomes a `problem`, which it gets as the result.
 
-    Ids come out present, and distinct from those in `taken`, to which they are added: some models begin anew at
-    `call_0` in each turn, and others refuse a conversation in which an id comes twice.
+    Each gets an id that is not in `taken`, and is added there: some models start again at `call_0` in each turn, and
+    others refuse a conversation with a repeated id.
     """
     uses: list[ToolUse] = []
     for block in reply.tool_uses:
@@ -79,7 +79,7 @@ def _arguments(given: Any) -> tuple[dict[str, Any], str]:
 
 
 def tool_result(use: ToolUse, result: ToolResult) -> Block:
-    """The result as the model sees it: text and images; what else there may be is put into words."""
+    """The result as the model sees it: text and images; other content is described in words."""
     content = [_for_model(block) for block in result.content if block.get("type") != "text" or block.get("text")]
     return _block(use, content or [text_block(_only_structured(result))], is_error=result.is_error)
 

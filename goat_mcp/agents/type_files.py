@@ -1,33 +1,155 @@
 """Agent types from Markdown files with YAML front matter, as Claude Code has them: `.claude/agents/*.md`.
 
-They are read at each call, so that a file that was just written counts. A broken one costs itself only.
+They are read at each call, so that a file that was just written counts. A broken file affects only its own type.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, cast
 
 import anyio.to_thread
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from goat_mcp.agents.agent_type import ALIASES, BUILT_IN, AgentType
-from goat_mcp.agents.type_file import BrokenType, agent_type, split_file
+from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
+from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.files.documents.front_matter import BrokenFrontMatter, Fields, split_front_matter
 from goat_mcp.files.workspace import Workspace
 
 FOLDER = ".claude/agents"
 MAX_FILE_BYTES = 256 * 1024
 MAX_FILES = 500
 _SHOWN_BROKEN = 3
+MAX_DESCRIPTION_CHARS = 2_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
+_TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+
+
+class BrokenType(ValueError):
+    """An agent file that cannot be used; the text says why, and shows nothing of the file but names."""
+
+
+def _line(value: Any) -> str:
+    """On one line; empty if there is nothing."""
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float) or (isinstance(value, int) and abs(value) > 10**18):
+        raise ValueError("is not text")
+    return " ".join(str(value).split())
+
+
+def _positive(value: Any) -> int | None:
+    text = _line(value)
+    if text and (not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 100_000):
+        raise ValueError(f"{text[:40]!r} is no number above 0")
+    return int(text) if text else None
+
+
+def _flag(value: Any) -> bool:
+    text = _line(value).lower()
+    if text not in ("", "true", "false"):
+        raise ValueError(f"{text[:40]!r} is neither true nor false")
+    return text == "true"
+
+
+def _one_of(*choices: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if text and text not in choices:
+            raise ValueError(f"{text[:40]!r} is none of {', '.join(choices)}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _model(value: Any) -> str:
+    model = _line(value)
+    return "" if model == "inherit" else model
+
+
+def _name(text: str) -> str:
+    if text and not _NAME.match(text):
+        raise ValueError(f"{text[:80]!r} is not made of letters, digits, _ and -")
+    return text
+
+
+def _names(value: Any) -> list[str]:
+    listed = cast("list[Any]", value) if isinstance(value, list) else _line(value).split(",")
+    if not all(isinstance(name, str) for name in listed):
+        raise ValueError("is no list of names")
+    return [name.strip() for name in listed if name.strip()]
+
+
+def _tools(value: Any) -> frozenset[str]:
+    """The names listed, as rules know them."""
+    return frozenset(map(_rule_name, _names(value)))
+
+
+def _allowed_tools(value: Any) -> frozenset[str] | None:
+    """None if all are meant."""
+    if not value:
+        raise ValueError("is empty: leave the line out for all tools, or name some")
+    return None if "*" in _names(value) else _tools(value)
+
+
+def _rule_name(name: str) -> str:
+    if name.startswith(UPSTREAM_PREFIX) and name.endswith("__*"):
+        name = name.removesuffix("__*")
+    if not _TOOL_NAME.match(name):
+        # To drop what stands in brackets would give the agent more than its writer meant.
+        raise ValueError(f"{name[:60]!r} is no tool name; patterns are not supported here, name the whole tool")
+    return TOOL_ALIASES.get(name, name)
+
+
+_Line = Annotated[str, BeforeValidator(_line)]
+
+
+class AgentFile(BaseModel):
+    """The front matter of an agent file. Other keys have no effect."""
+
+    name: Annotated[_Line, AfterValidator(_name)] = ""
+    description: Annotated[_Line, AfterValidator(lambda text: text[:MAX_DESCRIPTION_CHARS])] = ""
+    tools: Annotated[frozenset[str] | None, BeforeValidator(_allowed_tools)] = None
+    denied: Annotated[frozenset[str], BeforeValidator(_tools)] = Field(frozenset(), alias="disallowedTools")
+    model: Annotated[str, BeforeValidator(_model)] = ""
+    effort: Annotated[_Line, _one_of("low", "medium", "high", "xhigh", "max")] = ""
+    mode: Annotated[_Line, _one_of(*Mode)] = Field("", alias="permissionMode")
+    max_turns: Annotated[int | None, BeforeValidator(_positive)] = Field(None, alias="maxTurns")
+    background: Annotated[bool, BeforeValidator(_flag)] = False
+    isolation: Annotated[_Line, _one_of("worktree", "remote")] = ""
+
+
+def split_file(content: bytes) -> tuple[Fields, str]:
+    """Front matter and body. Raises `BrokenType`."""
+    try:
+        return split_front_matter(content)
+    except BrokenFrontMatter as broken:
+        raise BrokenType(str(broken)) from None
+
+
+def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
+    """Raises `BrokenType`."""
+    try:
+        file = AgentFile.model_validate(fields)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        raise BrokenType(f"{error['loc'][0]} {error.get('ctx', {}).get('error', error['msg'])}") from None
+    for key in ("name", "description"):
+        if not getattr(file, key):
+            raise BrokenType(f"it has no {key}")
+    return AgentType(**file.model_dump(), prompt=prompt, source=source)
 
 
 @dataclass(frozen=True)
-class BrokenFile:
+class BrokenTypeFile:
     path: str
     name: str
     """The agent that is missing because of it: what its front matter says, else the file's own name. Empty where
@@ -39,11 +161,11 @@ class BrokenFile:
 
 
 @dataclass
-class KnownTypes:
+class AgentTypes:
     """All types there are at one moment, and the files that should have been some."""
 
     types: dict[str, AgentType] = field(default_factory=dict[str, AgentType])
-    broken: list[BrokenFile] = field(default_factory=list[BrokenFile])
+    broken: list[BrokenTypeFile] = field(default_factory=list[BrokenTypeFile])
 
     def get(self, name: str) -> AgentType:
         """Raises `ToolError`: CONFIG for one whose file is broken, INPUT with all there are for an unknown one."""
@@ -71,22 +193,22 @@ class TypeFiles:
 
     workspace: Workspace
 
-    async def read(self) -> KnownTypes:
+    async def read(self) -> AgentTypes:
         return await anyio.to_thread.run_sync(self._read)
 
-    def _read(self) -> KnownTypes:
-        known = KnownTypes()
-        for source, files in (("project", self._of_project()), ("user", _of_user())):
+    def _read(self) -> AgentTypes:
+        known = AgentTypes()
+        for source, files in (("project", self._project_files()), ("user", _user_files())):
             for path, content in files:
                 with suppress(FileNotFoundError):
                     _add(known, path, content, source)
         for built_in in BUILT_IN:
             named_alike = known.types.setdefault(built_in.name, built_in)
             if named_alike.source == "project":
-                known.types[built_in.name] = _no_wider(named_alike, built_in)
+                known.types[built_in.name] = _narrowed(named_alike, built_in)
         return known
 
-    def _of_project(self) -> Iterator[tuple[Path, partial[bytes]]]:
+    def _project_files(self) -> Iterator[tuple[Path, partial[bytes]]]:
         with suppress(ToolError):  # no workspace, no such folder
             folder = self.workspace.resolve(f"@{FOLDER}")
             with self.workspace.open_directory(folder) as opened:
@@ -103,7 +225,7 @@ class TypeFiles:
             raise BrokenType(refused.message) from None
 
 
-def _no_wider(type: AgentType, built_in: AgentType) -> AgentType:
+def _narrowed(type: AgentType, built_in: AgentType) -> AgentType:
     """A repository may give a built-in type another prompt, not more tools: `explorer` is known to read only."""
     tools = built_in.tools if type.tools is None else type.tools
     if built_in.tools is not None and tools is not None:
@@ -111,7 +233,7 @@ def _no_wider(type: AgentType, built_in: AgentType) -> AgentType:
     return replace(type, tools=tools, denied=type.denied | built_in.denied, mode=type.mode or built_in.mode)
 
 
-def _of_user() -> Iterator[tuple[Path, partial[bytes]]]:
+def _user_files() -> Iterator[tuple[Path, partial[bytes]]]:
     with suppress(OSError, RuntimeError):  # there may be no home
         for path in sorted((Path.home() / FOLDER).glob("*.md"))[:MAX_FILES]:
             yield path, partial(_user_content, path)
@@ -139,7 +261,7 @@ def _bounded(descriptor: int, size: int) -> bytes:
     return os.read(descriptor, MAX_FILE_BYTES)
 
 
-def _add(known: KnownTypes, path: Path, content: partial[bytes], source: str) -> None:
+def _add(known: AgentTypes, path: Path, content: partial[bytes], source: str) -> None:
     name = path.stem
     try:
         fields, prompt = split_file(content())
@@ -149,7 +271,7 @@ def _add(known: KnownTypes, path: Path, content: partial[bytes], source: str) ->
             raise BrokenType(f"there is another agent named {name[:80]}")
         type = agent_type(fields, prompt, source)
     except BrokenType as broken:
-        known.broken.append(BrokenFile(str(path), "" if name in known.types else name[:80], str(broken)))
+        known.broken.append(BrokenTypeFile(str(path), "" if name in known.types else name[:80], str(broken)))
     else:
         known.types.setdefault(type.name, type)
 

@@ -1,4 +1,4 @@
-"""A git worktree for an agent of its own: made before it starts, removed when it has changed nothing.
+"""A git worktree for one agent: created before it starts, removed if it changed nothing.
 
 Worktrees lie in `.worktrees/` of the workspace, so that the file tools reach them like any other file; the folder
 holds a `.gitignore` for all of it and nothing of the repository is changed but its list of worktrees and branches.
@@ -10,26 +10,36 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from goat_mcp.agents.loop import CallTools, ToolCall
 from goat_mcp.agents.repository_git import BuildEnvironment, RepositoryGit
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import TOOL_ALIASES
+from goat_mcp.core.result import ToolResult
 from goat_mcp.files.workspace import Workspace
 
 FOLDER = ".worktrees"
 CLEAR_UP_LIMIT_S = 20.0
 _SUBMODULE = "160000 "
 
+_FILE_TOOLS = frozenset({"Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"})
+_RELATIVE_TOOLS = frozenset({"file-system__read", "file-system__write"})
+"""Those that take relative paths."""
+_PATH_FIELDS = frozenset({"file_path", "notebook_path", "path", "directory", "workdir", "cwd", "filePath"})
+_SEARCHES = frozenset({"Glob", "Grep"})
+
 
 @dataclass(frozen=True)
 class Worktree:
-    """`directory` is where the agent works: in `top`, as deep as the workspace lies in its repository."""
+    """`directory` is where the agent works: below `top`, as deep as the workspace is in its repository."""
 
     top: str
     directory: str
@@ -51,7 +61,7 @@ class Worktrees:
     async def create(self, name: str) -> Worktree:
         """A new worktree at the last commit, on the new branch `goat/NAME`.
 
-        Raises `ToolError`: NOT_CONFIGURED without git, INPUT where the workspace is no repository or has no commit.
+        Raises `ToolError`: NOT_CONFIGURED without git, INPUT if the workspace is no repository or has no commit.
         """
         root = self._workspace.primary
         prefix = await self._git(
@@ -77,8 +87,8 @@ class Worktrees:
                 raise
         return worktree
 
-    def kept(self, stored: Mapping[str, str] | None) -> Worktree | None:
-        """One of an earlier run that is still there."""
+    def existing(self, stored: Mapping[str, str] | None) -> Worktree | None:
+        """The worktree of an earlier run, if it still exists."""
         try:
             worktree = Worktree(**(stored or {}))
         except TypeError:
@@ -88,7 +98,7 @@ class Worktrees:
         return worktree if is_ours and _is_there(worktree) else None
 
     async def close(self, worktree: Worktree) -> bool:
-        """Remove it with its branch, unless something was changed or committed in it. Returns whether it is kept."""
+        """Remove it with its branch, unless it has changes or commits. Returns whether it is kept."""
         async with self._folder_in_use:
             if _is_there(worktree):
                 top = Path(worktree.top)
@@ -106,7 +116,7 @@ class Worktrees:
         return _is_there(worktree)
 
     async def _ignore(self, root: Path, folder: Path) -> None:
-        """Keep the folder out of the user's status and searches, unless they have seen to that themselves."""
+        """Keep the folder out of the user's status and searches, unless the user ignores it already."""
         try:
             await self._git(root, "check-ignore", "-q", str(folder / "x"), why="isolation")
         except ToolError:
@@ -114,7 +124,7 @@ class Worktrees:
                 file.write("*\n")
 
     async def _check_is_new(self, root: Path, worktree: Worktree) -> None:
-        """What a failed start removes must be of its own making."""
+        """A failed start may only remove what it created."""
         branches = await self._git(root, "branch", "--list", worktree.branch, why="isolation")
         if branches or _exists(worktree.top):
             raise ToolError(
@@ -155,14 +165,48 @@ def _is_there(worktree: Worktree) -> bool:
 
 
 def _has_submodule(top: Path, files: str) -> bool:
-    """Whether one is checked out, given the index: nothing is, at first."""
+    """Whether a submodule of the index is checked out."""
     paths = (line.partition("\t")[2] for line in files.split("\0") if line.startswith(_SUBMODULE))
     return any(_exists(str(top / path / ".git")) for path in paths)
 
 
 def _remove_if_empty(folder: Path) -> None:
-    """Remove the folder of worktrees where nothing but our own `.gitignore` is in it."""
+    """Remove the folder of worktrees if it holds nothing but our `.gitignore`."""
     with contextlib.suppress(OSError):
         if [path.name for path in folder.iterdir()] == [".gitignore"]:
             (folder / ".gitignore").unlink()
         folder.rmdir()
+
+
+@dataclass(frozen=True)
+class WorktreeCalls:
+    """A `CallTools` around another one: `@`, and a search that names no directory, mean the agent's worktree.
+
+    The worktree is where the call's rights allow it to write.
+    """
+
+    call: CallTools
+
+    async def __call__(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
+        return await self.call([_moved(call) if call.ctx.rights.writes_below else call for call in calls])
+
+
+def _moved(call: ToolCall) -> ToolCall:
+    name = TOOL_ALIASES.get(call.name, call.name)
+    if name not in _FILE_TOOLS and name not in _RELATIVE_TOOLS:
+        return call  # elsewhere `@` has another meaning: @scope/package
+    directory = call.ctx.rights.writes_below
+    takes_relative = name in _RELATIVE_TOOLS
+    arguments: dict[str, Any] = {
+        key: _path(value, directory, takes_relative) if key in _PATH_FIELDS and isinstance(value, str) else value
+        for key, value in call.arguments.items()
+    }
+    if name in _SEARCHES and not arguments.get("path") and not arguments.get("directory"):
+        arguments["path"] = directory
+    return replace(call, arguments=arguments)
+
+
+def _path(path: str, directory: str, takes_relative: bool) -> str:
+    if path.startswith("@"):
+        return f"{directory}/{path[1:].lstrip('/')}".rstrip("/")
+    return f"{directory}/{path}" if takes_relative and path and not path.startswith("/") else path

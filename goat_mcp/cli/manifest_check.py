@@ -26,8 +26,8 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     import anyio
 
     from goat_mcp.gateway.build import manifests as chosen_manifests
-    from goat_mcp.manifests.folder import together
-    from goat_mcp.manifests.toolset_members import waits_for_upstream
+    from goat_mcp.manifests.folder import merged
+    from goat_mcp.manifests.toolset_checks import waits_for_upstream
     from goat_mcp.settings.loading import load_settings
 
     settings = load_settings({}, config_file=config)
@@ -40,7 +40,7 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     # failure.
     may_be_meant = {problem for problem in members if waits_for_upstream(problem)}
     problems = sorted(set(found) - may_be_meant)
-    may_be_meant |= set(together([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
+    may_be_meant |= set(merged([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
     notes = sorted(may_be_meant.difference(problems))
     count = {
         "tools": sum(len(tool.exports) for tool in declared.tools),
@@ -78,7 +78,7 @@ def _strange_members(declared: ManifestSet, settings: Settings) -> list[Manifest
     """What its toolsets name that neither it has, nor what a start would read."""
     from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway.build import manifests as chosen_manifests
-    from goat_mcp.manifests.toolset_members import UpstreamNames, strange_members
+    from goat_mcp.manifests.toolset_checks import UpstreamNames, unknown_members
     from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
 
     if not declared.toolsets:
@@ -97,7 +97,7 @@ def _strange_members(declared: ManifestSet, settings: Settings) -> list[Manifest
     except ToolError:
         pass  # a start says what is wrong with that file; of its servers nothing can be said here
     whole = replace(declared, tools=(*declared.tools, *in_use.tools))
-    return list(strange_members(whole, names, chosen_manifests.shipped))
+    return list(unknown_members(whole, names, chosen_manifests.shipped))
 
 
 def _in_use(settings: Settings) -> ManifestSet:
@@ -111,7 +111,7 @@ def _in_use(settings: Settings) -> ManifestSet:
 
 def _read(places: Sequence[Path]) -> ManifestSet:
     """What is in directories, and of files what is in just them."""
-    from goat_mcp.manifests.folder import ManifestFolders, together
+    from goat_mcp.manifests.folder import ManifestFolders, merged
 
     whole: list[ManifestSet] = []
     folders = [place for place in places if not place.is_file()]
@@ -120,7 +120,7 @@ def _read(places: Sequence[Path]) -> ManifestSet:
     for file in (place for place in places if place.is_file()):
         around = ManifestFolders([file.parent]).read()
         whole.append(_only(around, file))
-    return together(whole)
+    return merged(whole)
 
 
 def _only(around: ManifestSet, file: Path) -> ManifestSet:
@@ -138,8 +138,7 @@ def _only(around: ManifestSet, file: Path) -> ManifestSet:
 
 
 async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
-    from goat_mcp.manifests.program_problems import program_problems
-    from goat_mcp.manifests.schema_problems import schema_problems
+    from goat_mcp.manifests.deep_checks import program_problems, schema_problems
     from goat_mcp.processes.environment import CommandEnvironment
     from goat_mcp.processes.process_guard import ProcessGuard
     from goat_mcp.state.directory import StateDirectory
@@ -189,7 +188,7 @@ def _print_coloured(problem: ManifestProblem) -> None:
 
     from goat_mcp.cli.terminal import console, escaped
 
-    place, what = escaped(problem.place), escaped(problem.what.replace("\n", " "))
+    place, what = escaped(problem.location), escaped(problem.what.replace("\n", " "))
     line = Text.assemble((place, "cyan"), ": ", (what, "red" if problem.is_fatal else "yellow"))
     line.append(f"; {escaped(problem.remedy)}", "green")
     console().print(line, soft_wrap=True)

@@ -69,9 +69,9 @@ def _own_folder() -> Path:
 
 def _check_name(name: str, export: str) -> None:
     from goat_mcp.core.names import NAME_CAP
-    from goat_mcp.manifests.tool_document import why_no_resource
+    from goat_mcp.manifests.tool_document import resource_name_problem
 
-    if reason := why_no_resource(name):
+    if reason := resource_name_problem(name):
         _refuse(f"{name!r:.80} is no usable name: {reason}", f"For example {_usable(name)}.")
     if len(f"{name}__{export}") > NAME_CAP:
         _refuse(f"{name!r:.80} is too long: {name}__{export} is to have at most {NAME_CAP} characters", "Shorten it.")
@@ -83,7 +83,7 @@ def _usable(name: str) -> str:
 
 
 def _check_url(language: str, url: str) -> None:
-    from goat_mcp.manifests.entry import why_no_url
+    from goat_mcp.manifests.entry import url_problem
 
     if language != "http":
         if url:
@@ -91,7 +91,7 @@ def _check_url(language: str, url: str) -> None:
         return
     if not url:
         _refuse("--language http wants --url", "For example --url http://127.0.0.1:8080/weather.")
-    if reason := why_no_url(url):
+    if reason := url_problem(url):
         _refuse(f"--url: {reason[0]}", f"{reason[1].capitalize()}.")
 
 

@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.web.messaging.bot_api import Account, Service, WebApi, read_account
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from goat_mcp.manifests.entry import CommandEntry
-from goat_mcp.manifests.failure import handler_failed, timed_out
-from goat_mcp.manifests.handler_context import HandlerContext
-from goat_mcp.manifests.json_values import read_json
+from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json
+from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
@@ -21,8 +23,11 @@ _DRAIN_S = 0.2
 """For what is in the pipe when the program ends (R-PROC-6)."""
 _SHOWN_CHARS = 200
 
+_READ_BYTES = 1024
+_END_OF_LINE = b"\n"
 
-class CommandRunner:
+
+class CommandRunner(Runner):
     """One resource's program. It sees `GOAT_EXPORT`, `GOAT_TOOL`, `GOAT_WORKDIR` and `GOAT_CALL_ID`."""
 
     def __init__(
@@ -74,7 +79,7 @@ class CommandRunner:
         except OSError as problem:
             raise self._not_started(arguments[0], problem) from None
         if end.timed_out:
-            raise timed_out(export.spec.name, timeout_s)
+            raise call_timeout_error(export.spec.name, timeout_s)
         if end.stderr_tail:
             ctx.logger.info("%s", end.stderr_tail)
         if end.exit_code != 0:
@@ -88,12 +93,11 @@ class CommandRunner:
         return arguments
 
     def _not_started(self, program: str, problem: OSError) -> Exception:
-        from goat_mcp.manifests.first_line import why_not_run  # most programs start
 
         wrong: tuple[str, str] | None = None
         if "/" in program:
             with suppress(OSError):
-                wrong = why_not_run(self._folder / program)
+                wrong = start_problem(self._folder / program)
         what, step = wrong or (str(problem.strerror), "the program has to be installed, or executable")
         return self._failed(f"{program} cannot be started: {what}", f"Tell the user: {step}.")
 
@@ -120,8 +124,22 @@ class CommandRunner:
     def _failed(self, message: str, suggestion: str = "") -> Exception:
         return handler_failed(message, suggestion, name="CommandFailed", limit=self._message_limit)
 
-    async def retire(self) -> None:
-        """Nothing outlives a call."""
 
-    async def close(self) -> None:
-        """Nothing outlives a call."""
+def start_problem(file: Path) -> tuple[str, str] | None:
+    """What is wrong with it and what to write; None where nothing can be said. Raises `OSError`."""
+    with file.open("rb") as opened:
+        start = opened.read(_READ_BYTES)
+    first = start.split(_END_OF_LINE, 1)[0]
+    if not first.startswith(b"#!"):
+        if b"\0" in start or os.name != "posix":
+            return None  # a compiled program
+        return f"{file.name} does not say what runs it", "write #!/bin/sh, or what it is written in, as its first line"
+    if first.endswith(b"\r"):
+        what = f"the lines of {file.name} end as on Windows, so the program that its first line names is not found"
+        return what, f"save it with LF line ends: sed -i 's/\\r$//' {shlex.quote(str(file))}"
+    words = first[2:].decode("utf-8", "replace").split()
+    if not words:
+        return f"the first line of {file.name} names no program", "write #!/bin/sh"
+    if words[0].startswith("/") and not os.access(words[0], os.X_OK):
+        return f"the first line of {file.name} names {words[0]:.80}, which cannot be run here", "mend it, or install it"
+    return None

@@ -188,13 +188,13 @@ def _texts_by_name(fields: Fields, key: str, shape: _Shape) -> Mapping[str, str]
 
 
 def _checked_url(fields: Fields, url: str, method: str, headers: Mapping[str, str], key: str) -> Entry | None:
-    if wrong := why_no_url(url):
+    if wrong := url_problem(url):
         fields.fail(*wrong, key)
         return None
     return HttpEntry(url, method, headers)
 
 
-def why_no_url(url: str) -> tuple[str, str] | None:
+def url_problem(url: str) -> tuple[str, str] | None:
     """Why no calls can be sent there, and what to write instead; None where they can."""
     try:
         parts = urlsplit(url.replace("{export}", "x"))

@@ -1,4 +1,4 @@
-"""Reading a document's members: each is there, of its kind and known, or there is a problem with line and remedy."""
+"""Reads a document's members. A missing, unknown or wrong one becomes a problem with line and remedy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from goat_mcp.manifests.marked_yaml import MarkedDocument, Place
 from goat_mcp.manifests.problem import ManifestProblem
+from goat_mcp.manifests.yaml_document import ValuePath, YamlDocument
 
 Known = TypeVar("Known", bound=str)
 _SHOWN_CHARS = 60
@@ -19,21 +19,21 @@ class Fields:
     """One mapping of a document. Problems are collected in `problems`, which all mappings of a document share."""
 
     def __init__(
-        self, document: MarkedDocument, place: Place, tree: Mapping[str, Any], problems: list[ManifestProblem]
+        self, document: YamlDocument, path: ValuePath, tree: Mapping[str, Any], problems: list[ManifestProblem]
     ) -> None:
         self.document = document
-        self.place = place
+        self.path = path
         self.tree = tree
         self.problems = problems
 
     def fail(self, what: str, remedy: str, *below: str | int, is_fatal: bool = True) -> None:
         """Note a problem with the member at `below`, or with this mapping."""
-        self.problems.append(self.document.problem((*self.place, *below), what, remedy, is_fatal=is_fatal))
+        self.problems.append(self.document.problem((*self.path, *below), what, remedy, is_fatal=is_fatal))
 
     def name_of(self, key: str) -> str:
         """The member as a person finds it: `spec.exports[0].name`."""
         text = ""
-        for step in (*self.place, key):
+        for step in (*self.path, key):
             text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
         return text
 
@@ -45,13 +45,13 @@ class Fields:
                 remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
                 self.fail(f"{self.name_of(key)} is unknown", remedy, key)
 
-    def shown(self, value: Any, *below: str | int) -> str:
+    def describe(self, value: Any, *below: str | int) -> str:
         """The value at `below` as a person would recognise it."""
-        return self.document.shown((*self.place, *below), value)
+        return self.document.describe((*self.path, *below), value)
 
-    def quoted(self, *below: str | int) -> str:
-        """What to write there to mean a text; empty where it is one, or holds others."""
-        return self.document.quoted((*self.place, *below))
+    def quoting_hint(self, *below: str | int) -> str:
+        """What to write there to mean a text; empty if it is one, or a collection."""
+        return self.document.quoting_hint((*self.path, *below))
 
     def text(
         self,
@@ -82,7 +82,7 @@ class Fields:
             spelled = {name.lower(): name for name in known}
             near = difflib.get_close_matches(str(value).lower().replace("-", "_"), list(spelled), n=1)
             hint = f"did you mean {spelled[near[0]]}?" if near else f"write one of {', '.join(known)}"
-            self.fail(f"{self.name_of(key)}: {self.shown(value, key)} is unknown", hint, key)
+            self.fail(f"{self.name_of(key)}: {self.describe(value, key)} is unknown", hint, key)
             return default
         return cast("Known", value)
 
@@ -100,11 +100,11 @@ class Fields:
         return value
 
     def mapping(self, key: str, *, required: bool = False) -> Fields | None:
-        """The member's own fields; None where it is not there."""
+        """The member's own fields; None if it is missing."""
         value = self._value(key, dict, "members, as `key: value`", None, required=required)
         if value is None:
             return None
-        return Fields(self.document, (*self.place, key), cast("dict[str, Any]", value), self.problems)
+        return Fields(self.document, (*self.path, key), cast("dict[str, Any]", value), self.problems)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts; a single one is a list of one."""
@@ -115,8 +115,8 @@ class Fields:
         for index, item in enumerate(items):
             if not isinstance(item, str):
                 below = (key, index) if isinstance(value, list) else (key,)
-                what = f"{self.name_of(key)} holds {self.shown(item, *below)}"
-                self.fail(what, self.quoted(*below) or "write texts; quote what looks otherwise", *below)
+                what = f"{self.name_of(key)} holds {self.describe(item, *below)}"
+                self.fail(what, self.quoting_hint(*below) or "write texts; quote what looks otherwise", *below)
         return tuple(item for item in items if isinstance(item, str))
 
     def text_map(self, key: str) -> Mapping[str, str]:
@@ -126,8 +126,8 @@ class Fields:
             return {}
         for name, value in inner.tree.items():
             if isinstance(value, dict | list | bool) or value is None:
-                what = f"{inner.name_of(name)} is {inner.shown(value, name)}"
-                inner.fail(what, inner.quoted(name) or "write a text; quote it", name)
+                what = f"{inner.name_of(name)} is {inner.describe(value, name)}"
+                inner.fail(what, inner.quoting_hint(name) or "write a text; quote it", name)
         return {name: str(value) for name, value in inner.tree.items()}
 
     def each(self, key: str) -> Iterator[Fields]:
@@ -139,10 +139,13 @@ class Fields:
         for index, item in enumerate(items):
             if isinstance(item, dict):
                 tree = cast("dict[str, Any]", item)
-                yield Fields(self.document, (*self.place, key, index), tree, self.problems)
+                yield Fields(self.document, (*self.path, key, index), tree, self.problems)
             else:
                 self.fail(
-                    f"{self.name_of(key)}[{index}] is {self.shown(item, key, index)}", "write its members", key, index
+                    f"{self.name_of(key)}[{index}] is {self.describe(item, key, index)}",
+                    "write its members",
+                    key,
+                    index,
                 )
 
     def _value(
@@ -163,8 +166,8 @@ class Fields:
             return default
         is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
         if not is_right:
-            word = self.document.words.get((*self.place, key), "")
-            remedy = self.quoted(key) if kind is str and pattern.fullmatch(word) else ""
-            self.fail(f"{self.name_of(key)} is {self.shown(value, key)}", remedy or f"write {wanted}", key)
+            word = self.document.literals.get((*self.path, key), "")
+            remedy = self.quoting_hint(key) if kind is str and pattern.fullmatch(word) else ""
+            self.fail(f"{self.name_of(key)} is {self.describe(value, key)}", remedy or f"write {wanted}", key)
             return default
         return value

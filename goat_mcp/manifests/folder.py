@@ -18,8 +18,8 @@ from goat_mcp.manifests.kinds import (
     is_manifest,
     read_declared,
 )
-from goat_mcp.manifests.marked_yaml import MAX_BYTES, MarkedDocument, read_documents
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+from goat_mcp.manifests.yaml_document import MAX_BYTES, YamlDocument, read_documents
 from goat_mcp.state.file_safety import why_folder_unsafe, why_writable
 
 _SUFFIXES = (".yaml", ".yml")
@@ -46,7 +46,7 @@ def manifest_files(folder: Path) -> Sequence[Path]:
     for entry in _entries(folder):
         if entry.name.startswith("."):
             continue
-        if is_a(entry.is_dir):
+        if holds(entry.is_dir):
             with suppress(OSError):  # one that cannot be looked into leaves the others alone
                 found += [Path(one.path) for one in _entries(entry.path) if _may_be_manifest(one)]
         elif _may_be_manifest(entry):
@@ -59,11 +59,11 @@ def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
 
 
 def _may_be_manifest(entry: os.DirEntry[str]) -> bool:
-    return entry.name in _TOOL_FILES or (entry.name.endswith(_SUFFIXES) and is_a(entry.is_file))
+    return entry.name in _TOOL_FILES or (entry.name.endswith(_SUFFIXES) and holds(entry.is_file))
 
 
-def is_a(question: Callable[[], bool]) -> bool:
-    """`entry.is_dir` or `entry.is_file`, also of a link that leads to itself: it is neither."""
+def holds(question: Callable[[], bool]) -> bool:
+    """`entry.is_dir` or `entry.is_file`; False for a link that leads to itself."""
     try:
         return question()
     except OSError:
@@ -72,7 +72,7 @@ def is_a(question: Callable[[], bool]) -> bool:
 
 @dataclass(frozen=True)
 class _Read:
-    """What one file said, and the state of it that said so."""
+    """What one file declares, and the state of the file."""
 
     state: tuple[int, int, int]
     declared: tuple[Declared, ...]
@@ -89,22 +89,22 @@ class ManifestFolders:
         self._known: dict[Path, _Read] = {}
         self._copies: dict[Path, Path] = {}
 
-    def read_instead(self, folder: Path, copy: Path) -> None:
-        """From now on `copy` is read, and run, in the place of this one. Problems still name the original."""
+    def replace_with_copy(self, folder: Path, copy: Path) -> None:
+        """From now on read, and run, `copy` instead of this folder. Problems still name the original."""
         self._copies[folder] = copy
         self._known = {file: read for file, read in self._known.items() if not file.is_relative_to(folder)}
 
     def sealed_as(self, place: Path) -> str:
-        """The name of the copy in which it lies, which says all that the copy holds; empty where it lies in none."""
+        """The name of the copy that holds it, a hash of the copy's content; empty if no copy does."""
         return next((copy.name for copy in self._copies.values() if place.is_relative_to(copy)), "")
 
     @property
     def watched(self) -> tuple[Path, ...]:
-        """Those that may change what they declare."""
+        """The folders that can still change."""
         return tuple(folder for folder in self.folders if folder not in self._copies)
 
     def read(self) -> ManifestSet:
-        """What they declare. Of a name that is declared twice the first is kept, and the second is a problem."""
+        """What they declare. If a name is declared twice, the second one is a problem."""
         problems: list[ManifestProblem] = []
         known: dict[Path, _Read] = {}
         for folder in self.folders:
@@ -116,10 +116,10 @@ class ManifestFolders:
         declared = [one for read in known.values() for one in read.declared]
         problems += [problem for read in known.values() for problem in read.problems]
         return ManifestSet(
-            _once(ToolDocument, declared, problems),
-            _once(UpstreamDocument, declared, problems),
-            _once(ToolsetDocument, declared, problems),
-            _once(ProfileDocument, declared, problems),
+            _unique(ToolDocument, declared, problems),
+            _unique(UpstreamDocument, declared, problems),
+            _unique(ToolsetDocument, declared, problems),
+            _unique(ProfileDocument, declared, problems),
             tuple(problems),
         )
 
@@ -127,11 +127,15 @@ class ManifestFolders:
         is_ours = is_ours or self._ships_with_us
         try:
             if not is_ours and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
-                problems.append(_about(folder, f"nothing of it is used: the directory {reason}", "mend its rights"))
+                problems.append(
+                    _file_problem(folder, f"nothing of it is used: the directory {reason}", "mend its rights")
+                )
                 return ()
             return manifest_files(folder)
         except OSError as problem:
-            problems.append(_about(folder, f"cannot be read: {problem.strerror}", "name a directory of manifests"))
+            problems.append(
+                _file_problem(folder, f"cannot be read: {problem.strerror}", "name a directory of manifests")
+            )
             return ()
 
     def _read(self, file: Path, original: Path, *, is_ours: bool) -> _Read:
@@ -141,19 +145,21 @@ class ManifestFolders:
         state = (0, 0, 0)
         try:
             if not file.is_file():  # opening a pipe would wait for whoever writes into it
-                raise BrokenManifest(_about(original, "is no file", "put the manifest there, or take it away"))
+                raise BrokenManifest(_file_problem(original, "is no file", "put the manifest there, or take it away"))
             with file.open("rb") as opened:
                 found = os.fstat(opened.fileno())
                 state = (found.st_ino, found.st_size, found.st_mtime_ns)
                 if (before := self._known.get(original)) is not None and before.state == state and before.is_whole:
                     return before
                 if not is_ours and (reason := why_writable(found) or why_writable(file.parent.stat())):
-                    raise BrokenManifest(_about(file, f"not used: it, or its directory, {reason}", "chmod go-w both"))
+                    raise BrokenManifest(
+                        _file_problem(file, f"not used: it, or its directory, {reason}", "chmod go-w both")
+                    )
                 data = opened.read(MAX_BYTES + 1)
             documents = read_documents(original, data, file.parent)
-            _read_documents(_meant(original, documents), declared, problems, ships_with_us=self._ships_with_us)
+            _read_documents(_manifests_in(original, documents), declared, problems, ships_with_us=self._ships_with_us)
         except OSError as problem:
-            problems.append(_about(original, f"cannot be read: {problem.strerror}", "mend its rights"))
+            problems.append(_file_problem(original, f"cannot be read: {problem.strerror}", "mend its rights"))
         except BrokenManifest as broken:
             problems += broken.problems
         # What is missing beside a manifest may come without a change of the manifest.
@@ -161,31 +167,31 @@ class ManifestFolders:
         return _Read(state, tuple(declared), tuple(problems), is_whole)
 
 
-def _meant(file: Path, documents: Sequence[MarkedDocument]) -> Sequence[MarkedDocument]:
-    """Those that mean to be manifests. Raises `BrokenManifest` where a file that must be one holds something else."""
+def _manifests_in(file: Path, documents: Sequence[YamlDocument]) -> Sequence[YamlDocument]:
+    """The documents that are manifests. Raises `BrokenManifest` if a file that must be one holds something else."""
     if file.name not in _TOOL_FILES:
         return [document for document in documents if is_manifest(document)]
-    meant = [document for document in documents if document.tree is not None]
-    if not meant:
+    present = [document for document in documents if document.tree is not None]
+    if not present:
         raise BrokenManifest(ManifestProblem(file, 1, "the file is empty", _BEGIN))
-    others = [document for document in meant if not isinstance(document.tree, dict)]
+    others = [document for document in present if not isinstance(document.tree, dict)]
     if others:
-        raise BrokenManifest(*(one.problem((), f"here is {one.shown((), one.tree)}", _BEGIN) for one in others))
-    return meant
+        raise BrokenManifest(*(one.problem((), f"here is {one.describe((), one.tree)}", _BEGIN) for one in others))
+    return present
 
 
-def _about(place: Path, what: str, remedy: str) -> ManifestProblem:
+def _file_problem(place: Path, what: str, remedy: str) -> ManifestProblem:
     return ManifestProblem(place, 0, what, remedy)
 
 
 def _read_documents(
-    documents: Iterable[MarkedDocument],
+    documents: Iterable[YamlDocument],
     declared: list[Declared],
     problems: list[ManifestProblem],
     *,
     ships_with_us: bool,
 ) -> None:
-    """A broken document of several leaves the others alone."""
+    """A broken document does not affect the others of its file."""
     for document in documents:
         try:
             found, odd = read_declared(document, ships_with_us=ships_with_us)
@@ -197,7 +203,7 @@ def _read_documents(
             declared.append(found)
 
 
-def _once(
+def _unique(
     kind: type[_DeclaredT], declared: Iterable[Declared], problems: list[ManifestProblem]
 ) -> tuple[_DeclaredT, ...]:
     kept: dict[str, _DeclaredT] = {}
@@ -213,9 +219,9 @@ def _once(
     return tuple(kept.values())
 
 
-def together(sets: Iterable[ManifestSet]) -> ManifestSet:
-    """Several of them as one; what ships with us comes last, and gives way to a user's of the same name, which is
-    said there (design D3)."""
+def merged(sets: Iterable[ManifestSet]) -> ManifestSet:
+    """Several sets as one. The shipped set comes last: a user's tool of the same name replaces its tool, with a notice
+    (design D3)."""
     whole = ManifestSet()
     for one in sets:
         names = {tool.name: tool for tool in whole.tools}

@@ -1,7 +1,6 @@
-"""Which files of a declared tool run when it is called, and whether they are still those that a call was judged with.
+"""The files that a call of a declared tool runs, and whether they are still those that the call was judged with.
 
-The files that its entry names; what they import or start themselves is looked at only where the whole directory is a
-sealed copy.
+These are the files that its entry names. What they import or start is only covered in a sealed copy.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ from pathlib import Path
 from goat_mcp.manifests.entry import CommandEntry, Entry, PythonEntry
 
 MAX_HASHED_BYTES = 16 * 1024 * 1024
-"""What a program's argument may name can be of any size; of a longer one its state has to do."""
+"""An argument may name a file of any size; a longer one is identified by its state only."""
 _GONE = "-"
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True)
 class HandlerFiles:
-    """Those of one resource. `sealed_as` names the copy in which they lie, by all that it holds; empty: in none."""
+    """The files of one resource. `sealed_as` returns the name (a content hash) of the copy they are in, or nothing."""
 
     entry: Entry
     folder: Path
     sealed_as: Callable[[], str]
 
     def state(self, export: str) -> str:
-        """What tells an export's files from any that take their place, until the next change of either. Looked up at
-        each call, twice, so nothing is read for it. In this process only: another one may see them by another way."""
+        """Identifies the files of an export until they change or are replaced. Taken twice in each call, so no file is
+        read. Only valid in this process."""
         return " ".join(_state(path.replace("{export}", export)) for path in self._named)
 
     def content(self, export: str) -> str:
-        """The same wherever the same would run."""
+        """Identifies the content of the files, also for other processes."""
         return self.sealed_as() or " ".join(_content(path.replace("{export}", export)) for path in self._named)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""What handlers log goes to the server's log, under the tool's name and the call's id, and no more of it than is read.
+"""Log lines of handlers go to the server's log, with the tool's name and the call's id, within limits.
 
-Warnings and what is graver are counted by themselves, so that they are not lost among much else.
+Warnings and errors have limits of their own, so that they are not lost among other lines.
 """
 
 from __future__ import annotations
@@ -13,71 +13,70 @@ from goat_mcp.state.telemetry import Telemetry
 
 LINES_OF_CALL = 200
 LINES_OF_MINUTE = 1000
-"""Of one resource, whatever calls they are of."""
+"""Of one resource, in all its calls."""
 _MINUTE_S = 60.0
-LEFT_OUT = "goat_left_out"
-"""A record with this attribute stands for so many lines of its call that did not even come here."""
+DROPPED = "goat_dropped"
+"""A record with this attribute stands for that many lines that the handler's process dropped."""
 
 
-class _Minute:
-    """What one resource may still log."""
+class _MinuteBudget:
+    """How much one resource may still log."""
 
     def __init__(self, began_s: float) -> None:
         self.began_s = began_s
         self.lines = {True: 0, False: 0}
-        self.left_out = 0
+        self.dropped = 0
 
 
 class HandlerLog:
-    """Makes loggers. What the bound of a minute leaves out is told with the first line after it, or by `close`."""
+    """Makes loggers. Lines over the limit of a minute are reported with the first line after it, or by `close`."""
 
     def __init__(self, telemetry: Telemetry, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry = telemetry
         self._clock = clock
-        self._minutes: dict[str, _Minute] = {}
+        self._minutes: dict[str, _MinuteBudget] = {}
 
     def of(self, resource: str, call_id: str) -> logging.Logger:
-        """A logger for one call. It is not among the process's own: nothing of it stays. Whoever closes its handlers
-        has it said what was left out."""
+        """A logger for one call, not registered with `logging`. Closing its handlers reports the dropped lines."""
         logger = logging.Logger(resource)
         logger.addHandler(_ToTelemetry(self._telemetry, self, resource, call_id))
         return logger
 
     def has_room(self, resource: str, *, is_grave: bool, stands_for: int = 1) -> bool:
-        """Whether this resource may log one more line now, which then counts. `stands_for`: what is lost without it."""
+        """Whether this resource may log one more line now, which is then counted. It stands for `stands_for` lines."""
         minute = self._now(resource)
         if minute.lines[is_grave] >= LINES_OF_MINUTE:
-            minute.left_out += stands_for
+            minute.dropped += stands_for
             return False
         minute.lines[is_grave] += 1
         return True
 
-    def _now(self, resource: str) -> _Minute:
+    def _now(self, resource: str) -> _MinuteBudget:
         now_s = self._clock()
         minute = self._minutes.get(resource)
         if minute is None or now_s - minute.began_s >= _MINUTE_S:
-            self._tell(resource)
-            minute = self._minutes[resource] = _Minute(now_s)
+            self._report_dropped(resource)
+            minute = self._minutes[resource] = _MinuteBudget(now_s)
         return minute
 
-    def _tell(self, resource: str) -> None:
+    def _report_dropped(self, resource: str) -> None:
         minute = self._minutes.pop(resource, None)
-        if minute is not None and minute.left_out:
+        if minute is not None and minute.dropped:
             self._telemetry.warning(
                 "lines of a handler are left out",
-                lines=minute.left_out,
+                lines=minute.dropped,
                 why=f"over {LINES_OF_MINUTE} in a minute",
                 tool=resource,
             )
 
     def close(self) -> None:
-        """Nobody logs any more."""
+        """Report what was dropped."""
         for resource in list(self._minutes):
-            self._tell(resource)
+            self._report_dropped(resource)
 
 
 def _message(record: logging.LogRecord) -> str:
-    """A mistake in what is logged is told in its line: it fails no call."""
+    """A mistake in a log call is reported in its line; it fails no call."""
     try:
         return record.getMessage()
     except Exception as problem:
@@ -94,16 +93,16 @@ class _ToTelemetry(logging.Handler):
         self._resource = resource
         self._fields = {"tool": resource, "call_id": call_id}
         self._lines = {True: 0, False: 0}
-        self._left_out = 0
-        self._left_out_before = 0
+        self._dropped = 0
+        self._dropped_before = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        if (lines := getattr(record, LEFT_OUT, None)) is not None:
-            self._left_out_before = int(lines)
+        if (lines := getattr(record, DROPPED, None)) is not None:
+            self._dropped_before = int(lines)
             return
         is_grave = record.levelno >= logging.WARNING
         if self._lines[is_grave] >= LINES_OF_CALL:
-            self._left_out += 1
+            self._dropped += 1
             return
         if not self._log.has_room(self._resource, is_grave=is_grave):
             return
@@ -114,7 +113,7 @@ class _ToTelemetry(logging.Handler):
     def close(self) -> None:
         """The call is over."""
         super().close()
-        left_out, self._left_out, self._left_out_before = self._left_out + self._left_out_before, 0, 0
-        if left_out and self._log.has_room(self._resource, is_grave=True, stands_for=left_out):
+        dropped, self._dropped, self._dropped_before = self._dropped + self._dropped_before, 0, 0
+        if dropped and self._log.has_room(self._resource, is_grave=True, stands_for=dropped):
             why = f"over {LINES_OF_CALL} in a call"
-            self._telemetry.warning("lines of a handler are left out", lines=left_out, why=why, **self._fields)
+            self._telemetry.warning("lines of a handler are left out", lines=dropped, why=why, **self._fields)

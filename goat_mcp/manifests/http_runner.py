@@ -12,9 +12,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HttpEntry
-from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
-from goat_mcp.manifests.handler_context import HandlerContext
-from goat_mcp.manifests.json_values import read_json
+from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json, reported_failure
+from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.web.http import HttpClient
 
@@ -23,7 +23,7 @@ _SHOWN_CHARS = 300
 _OK = range(200, 300)
 
 
-class HttpRunner:
+class HttpRunner(Runner):
     """One resource's endpoint."""
 
     def __init__(
@@ -62,7 +62,7 @@ class HttpRunner:
             )
         except ToolError as failed:
             if failed.code is ErrorCode.NETWORK and (failed.facts or {}).get("timed_out"):
-                raise timed_out(export.spec.name, timeout_s) from None
+                raise call_timeout_error(export.spec.name, timeout_s) from None
             raise
         if answer.truncated:
             raise self._failed(f"{export.spec.name} answered with more than {MAX_ANSWER_BYTES} bytes", "Ask for less.")
@@ -78,7 +78,7 @@ class HttpRunner:
     def _refused(self, export: Export, status: int, headers: Mapping[str, str], value: Any, body: bytes) -> ToolError:
         error: Any = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
         if isinstance(error, dict):
-            return told_failure({"name": f"Http{status}", **error}, self._message_limit)
+            return reported_failure({"name": f"Http{status}", **error}, self._message_limit)
         said = _shown(body) or "nothing more"
         for header in ("location", "retry-after"):
             if told := headers.get(header, ""):
@@ -87,12 +87,6 @@ class HttpRunner:
 
     def _failed(self, message: str, suggestion: str = "", name: str = "HttpFailed") -> ToolError:
         return handler_failed(message, suggestion, name=name, limit=self._message_limit)
-
-    async def retire(self) -> None:
-        """Nothing outlives a call."""
-
-    async def close(self) -> None:
-        """Nothing outlives a call."""
 
 
 _NO_JSON: Any = object()

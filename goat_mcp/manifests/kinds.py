@@ -10,9 +10,9 @@ from typing import Any, cast, get_args
 from goat_mcp.core.names import SEPARATOR
 from goat_mcp.core.spec import Toolset
 from goat_mcp.manifests.fields import Fields
-from goat_mcp.manifests.marked_yaml import MarkedDocument
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
 from goat_mcp.manifests.tool_document import ToolDocument, read_tool
+from goat_mcp.manifests.yaml_document import YamlDocument
 
 API_VERSIONS = ("goat-mcp/v1", "goondan.ai/v1")
 KINDS = ("Tool", "Upstream", "Toolset", "Profile")
@@ -32,7 +32,7 @@ class UpstreamDocument:
     """Another MCP server. `entry` is what an `mcpServers` object would hold of it."""
 
     name: str
-    document: MarkedDocument
+    document: YamlDocument
     entry: Mapping[str, Any]
 
 
@@ -41,7 +41,7 @@ class ToolsetDocument:
     """A name for some tools: each the name of a tool, of a resource, or a selection as in `catalog.allow`."""
 
     name: str
-    document: MarkedDocument
+    document: YamlDocument
     tools: tuple[str, ...]
 
 
@@ -50,21 +50,21 @@ class ProfileDocument:
     """What `profiles.NAME` of the settings would hold."""
 
     name: str
-    document: MarkedDocument
+    document: YamlDocument
     options: Mapping[str, Any]
 
 
 Declared = ToolDocument | UpstreamDocument | ToolsetDocument | ProfileDocument
 
 
-def is_manifest(document: MarkedDocument) -> bool:
+def is_manifest(document: YamlDocument) -> bool:
     """Whether it means to be one: other YAML may lie in the same directory."""
     tree = document.tree
     return isinstance(tree, dict) and bool({"apiVersion", "kind"} & cast("dict[str, Any]", tree).keys())
 
 
 def read_declared(
-    document: MarkedDocument, *, ships_with_us: bool = False
+    document: YamlDocument, *, ships_with_us: bool = False
 ) -> tuple[Declared | None, tuple[ManifestProblem, ...]]:
     """What the document declares, and what is odd about it. None with nothing odd: it is no business of ours.
 
@@ -94,7 +94,7 @@ def read_declared(
 
 
 def _of_kind(
-    kind: str, document: MarkedDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool
+    kind: str, document: YamlDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool
 ) -> Declared | None:
     if kind == "Tool":
         return read_tool(document, metadata, spec, ships_with_us=ships_with_us)
@@ -136,11 +136,11 @@ def _references(spec: Fields) -> tuple[str, ...]:
             names.append(item.strip())
         elif isinstance(item, dict):
             given = cast("dict[str, Any]", item)
-            place: tuple[str | int, ...] = ("tools", index)
+            path: tuple[str | int, ...] = ("tools", index)
             if isinstance(given.get("ref"), dict):
-                Fields(spec.document, (*spec.place, *place), given, spec.problems).only("ref")
-                given, place = given["ref"], (*place, "ref")
-            names.append(_reference(Fields(spec.document, (*spec.place, *place), given, spec.problems)))
+                Fields(spec.document, (*spec.path, *path), given, spec.problems).only("ref")
+                given, path = given["ref"], (*path, "ref")
+            names.append(_reference(Fields(spec.document, (*spec.path, *path), given, spec.problems)))
         else:
             spec.fail(f"spec.tools[{index}] is no tool", "write a name, or {kind: Tool, name: ...}", "tools", index)
     return tuple(name for name in names if name)

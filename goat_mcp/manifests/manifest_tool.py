@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -15,18 +13,15 @@ from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
-from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.manifests.arguments import Parameters
-from goat_mcp.manifests.failure import handler_failed
-from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_files import HandlerFiles
-from goat_mcp.manifests.json_values import written_json
+from goat_mcp.manifests.handler_results import handler_failed, write_json
 from goat_mcp.manifests.runner import Runner
-from goat_mcp.manifests.shell_access import shell_access
 from goat_mcp.manifests.tool_document import AccessFields, Export
+from goat_mcp.manifests.validation import Parameters
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
@@ -80,47 +75,11 @@ class ManifestTool:
     def access(self, input: Mapping[str, Any]) -> Access:
         """The files that a call touches by its declaration, as the workspace knows them, and whether it only reads."""
         handler = self.resource.files.state(self.export.name)
-        touches_nothing = self.export.access == _TOUCHES_NOTHING
-        access = Access(handler=handler) if touches_nothing else replace(self._access(input), handler=handler)
-        if not self.export.read_only_when:
-            return access
-        from goat_mcp.manifests.reading_calls import only_reads
+        if self.export.access == _TOUCHES_NOTHING and not self.export.read_only_when:
+            return Access(handler=handler)
+        from goat_mcp.manifests.call_access import call_access
 
-        return replace(access, risk=Risk.NONE) if only_reads(self.export.read_only_when, input) else access
-
-    def _access(self, input: Mapping[str, Any]) -> Access:
-        fields = self.export.access
-        if fields.note:
-            from goat_mcp.manifests.note_access import note_access
-
-            return note_access(fields.note, input, self.resource.workspace, fields.category)
-        if fields.own_command:
-            from goat_mcp.calls.permissions.mode import changes_something
-
-            changes = any(changes_something(str(input.get(name, ""))) for name in fields.own_command)
-            return Access(category=fields.category, risk=None if changes else Risk.NONE)
-        reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
-        asked = tuple(map(posixpath.normpath, (*reads, *writes)))
-        is_bash = self.spec.canonical_name == "Bash"
-        shell = shell_access(fields, input, self.resource.workspace, is_judged_as_bash=is_bash)
-        return Access(
-            asked,
-            _real(reads),
-            _real(writes),
-            fields.category,
-            judged_arguments=shell.seen,
-            runs=shell.runs,
-            script_sha256=shell.script_sha256,
-        )
-
-    def _paths(self, input: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
-        """As the call names them. Relative ones lie below the handler's working directory, as a Goondan tool's do."""
-        roots = self.resource.workspace.roots
-        given = [input[name] for name in names if isinstance(input.get(name), str) and input[name]]
-        if any("\0" in text for text in given):
-            raise ToolError(ErrorCode.INPUT, "a path holds a NUL character", "Send it without.")
-        below = str(roots[0]) if roots else "/"
-        return tuple(posixpath.join(below, _below_root(text)) for text in given)
+        return replace(call_access(self.export, input, self.resource.workspace), handler=handler)
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """Raises `ToolError` where the call was held back - by a person who was asked, by others before it - and its
@@ -188,7 +147,7 @@ class ManifestTool:
         if isinstance(value, ToolResult):
             return value
         try:
-            text = written_json(value)
+            text = write_json(value)
         except (TypeError, ValueError) as problem:
             raise handler_failed(
                 f"{self.spec.name} gave back a {type(value).__name__} that is no JSON value: {problem}",
@@ -222,13 +181,3 @@ class ManifestTool:
         raise handler_failed(
             what, "Tell the user: handler and `output` of its manifest disagree.", name="OutputMismatch"
         )
-
-
-def _real(paths: tuple[str, ...]) -> tuple[str, ...]:
-    # Not normalised before: `link/..` is where the link leads, and up from there.
-    return tuple(os.path.realpath(path) for path in paths)
-
-
-def _below_root(text: str) -> str:
-    """`@src/a.py` is `src/a.py` of the workspace."""
-    return text[1:].lstrip("/") if text.startswith("@") else text

@@ -18,28 +18,27 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
-from goat_mcp.manifests.config_check import ConfigCheck
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
-from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, is_a, together
+from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, holds, merged
+from goat_mcp.manifests.handler_api import Host
 from goat_mcp.manifests.handler_files import HandlerFiles
 from goat_mcp.manifests.handler_log import HandlerLog
-from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.http_runner import HttpRunner
-from goat_mcp.manifests.in_process import InProcess
 from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
 from goat_mcp.manifests.python_worker import PythonWorker
-from goat_mcp.manifests.runner import Runner
+from goat_mcp.manifests.runner import InProcess, Runner
 from goat_mcp.manifests.tool_document import ToolDocument
+from goat_mcp.manifests.validation import ConfigCheck
 
 SOURCE = "manifests"
-LOOK_S = 1.0
-"""How often files are looked at: a change is seen within two seconds (design D15)."""
-_Look = Mapping[str, tuple[int, int, int]]
+POLL_S = 1.0
+"""The interval of polling: a change is seen within two seconds (design D15)."""
+_Snapshot = Mapping[str, tuple[int, int, int]]
 
 
 @dataclass
-class _Known:
-    """A resource as it was last declared, and what runs it."""
+class _Declaration:
+    """A resource as last declared, and its runner."""
 
     document: ToolDocument
     tools: tuple[ManifestTool, ...]
@@ -47,8 +46,8 @@ class _Known:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """What declared tools are run over, and told of."""
+class ManifestServices:
+    """What declared tools run with."""
 
     host: Host
     config: Mapping[str, Mapping[str, Any]]
@@ -68,35 +67,37 @@ class Manifests:
         folders: ManifestFolders,
         shipped: ManifestSet,
         *,
-        surroundings: Surroundings,
+        services: ManifestServices,
         registry: Registry,
     ) -> None:
         self._folders = folders
         self._shipped = shipped
-        self._around = surroundings
+        self._services = services
         self._registry = registry
-        self._known: dict[str, _Known] = {}
-        self._left: list[Runner] = []
-        """Those whose calls may still run, though no new ones come."""
+        self._declarations: dict[str, _Declaration] = {}
+        self._retired: list[Runner] = []
+        """Their calls may still run, but no new ones come."""
         self.declared = ManifestSet()
-        # Before they are read: what changes from now on is seen.
-        self._seen = self._look()
+        # Taken before they are read, so that no change is missed.
+        self._first_snapshot = self._snapshot()
 
-    def use(self, users: ManifestSet) -> None:
+    def register(self, users: ManifestSet) -> None:
         """Put their tools, and those that come with us, into the registry."""
-        self.declared = together([users, self._shipped])
-        self._known = {document.name: self._resource(document) for document in self.declared.tools}
-        self._registry.replace_source(SOURCE, [tool for known in self._known.values() for tool in known.tools])
+        self.declared = merged([users, self._shipped])
+        self._declarations = {document.name: self._resource(document) for document in self.declared.tools}
+        self._registry.replace_source(
+            SOURCE, [tool for declaration in self._declarations.values() for tool in declaration.tools]
+        )
 
-    def read_instead(self, folder: Path, copy: Path) -> None:
-        """From now on `copy` counts in the place of this directory; what runs goes on."""
-        before = self._known
-        self._folders.read_instead(folder, copy)
-        self.use(self._folders.read())
-        self._left += [
-            known.runner
-            for name, known in before.items()
-            if known.runner is not None and self._known.get(name) is not known
+    def replace_with_copy(self, folder: Path, copy: Path) -> None:
+        """From now on read `copy` instead of this directory; running calls continue."""
+        before = self._declarations
+        self._folders.replace_with_copy(folder, copy)
+        self.register(self._folders.read())
+        self._retired += [
+            declaration.runner
+            for name, declaration in before.items()
+            if declaration.runner is not None and self._declarations.get(name) is not declaration
         ]
 
     @property
@@ -109,20 +110,20 @@ class Manifests:
         """The directories that are read again when they change."""
         return self._folders.watched
 
-    def _resource(self, document: ToolDocument) -> _Known:
-        before = self._known.get(document.name)
+    def _resource(self, document: ToolDocument) -> _Declaration:
+        before = self._declarations.get(document.name)
         if before is not None and before.document == document:
             return before
-        known = _Known(document, ())
+        declaration = _Declaration(document, ())
         folder = document.document.folder
 
         def runner() -> Runner:
-            if known.runner is None:
-                known.runner = self._runner(document)
-            return known.runner
+            if declaration.runner is None:
+                declaration.runner = self._runner(document)
+            return declaration.runner
 
         def declared_now(export: str) -> ManifestTool | None:
-            now = self._known.get(document.name)
+            now = self._declarations.get(document.name)
             return next((tool for tool in now.tools if tool.export.name == export), None) if now is not None else None
 
         check = ConfigCheck(document.name, document.config)
@@ -133,16 +134,16 @@ class Manifests:
             files=HandlerFiles(document.entry, folder, lambda: self._folders.sealed_as(folder)),
             declared_now=declared_now,
             runner=runner,
-            workspace=self._around.host.workspace,
-            agents=self._around.agents,
-            logger=lambda call_id: self._around.log.of(document.name, call_id),
+            workspace=self._services.host.workspace,
+            agents=self._services.agents,
+            logger=lambda call_id: self._services.log.of(document.name, call_id),
             config=lambda: self._config(document, check),
         )
-        known.tools = tuple(ManifestTool(export, resource) for export in document.exports)
-        return known
+        declaration.tools = tuple(ManifestTool(export, resource) for export in document.exports)
+        return declaration
 
     def _runner(self, document: ToolDocument) -> Runner:
-        host, entry = self._around.host, document.entry
+        host, entry = self._services.host, document.entry
         folder = document.document.folder
         limit = document.error_message_limit
         if isinstance(entry, PythonEntry):
@@ -170,7 +171,7 @@ class Manifests:
         return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
 
     def _config(self, document: ToolDocument, check: ConfigCheck | None = None) -> Mapping[str, Any]:
-        values = self._resolved(self._around.config.get(document.name, {}))
+        values = self._resolved(self._services.config.get(document.name, {}))
         if check is not None:
             check.check(values)
         return values
@@ -178,16 +179,16 @@ class Manifests:
     def _resolved(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """With references to variables and secrets replaced. Raises `ToolError(CONFIG)`."""
         try:
-            return self._around.host.references.resolve(dict(values))
+            return self._services.host.references.resolve(dict(values))
         except Unresolved as unresolved:
             raise ToolError(ErrorCode.CONFIG, str(unresolved), "Tell the user: it is a matter of settings.") from None
 
     async def watch(self, changed: Callable[[], None]) -> None:
-        """Look at the user's files again and again, until cancelled; `changed` is called after each reload."""
-        seen = self._seen
+        """Poll the user's files until cancelled; `changed` is called after each reload."""
+        seen = self._first_snapshot
         while True:
-            await anyio.sleep(LOOK_S)
-            look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
+            await anyio.sleep(POLL_S)
+            look = await anyio.to_thread.run_sync(self._snapshot, abandon_on_cancel=True)
             if look == seen:
                 continue
             touched = {Path(path).parent for path, _ in seen.items() ^ look.items()}
@@ -196,17 +197,19 @@ class Manifests:
             changed()
 
     async def _reload(self, touched: Collection[Path]) -> None:
-        """Read again what changed. What runs goes on as it began; calls that come get what is there now, also where
-        it was not the manifest that changed, but a file beside it."""
-        before = self._known
-        self.use(await anyio.to_thread.run_sync(self._folders.read))
-        for name, known in before.items():
-            is_other = self._known.get(name) is not known or known.document.document.file.parent in touched
-            if known.runner is not None and is_other:
-                await known.runner.retire()
+        """Read again what changed. Running calls continue; new ones use the new files, also if only a file beside the
+        manifest changed."""
+        before = self._declarations
+        self.register(await anyio.to_thread.run_sync(self._folders.read))
+        for name, declaration in before.items():
+            is_other = (
+                self._declarations.get(name) is not declaration or declaration.document.document.file.parent in touched
+            )
+            if declaration.runner is not None and is_other:
+                await declaration.runner.retire()
 
-    def _look(self) -> _Look:
-        """What tells one state of the directories from the next."""
+    def _snapshot(self) -> _Snapshot:
+        """The state of all files, to be compared with the next one."""
         found: dict[str, tuple[int, int, int]] = {}
         for folder in self._folders.watched:
             for file in _files_below(folder):
@@ -217,10 +220,10 @@ class Manifests:
 
     async def close(self) -> None:
         """End what runs."""
-        runners = [known.runner for known in self._known.values() if known.runner is not None]
-        for runner in (*runners, *self._left):
+        runners = [declaration.runner for declaration in self._declarations.values() if declaration.runner is not None]
+        for runner in (*runners, *self._retired):
             await runner.close()
-        self._around.log.close()
+        self._services.log.close()
 
 
 def _files_below(folder: Path) -> Iterable[os.DirEntry[str]]:
@@ -228,9 +231,9 @@ def _files_below(folder: Path) -> Iterable[os.DirEntry[str]]:
     for entry in _entries(folder):
         if entry.name.startswith("."):
             continue
-        if is_a(entry.is_dir):
-            yield from (inner for inner in _entries(entry.path) if is_a(inner.is_file))
-        elif is_a(entry.is_file):
+        if holds(entry.is_dir):
+            yield from (inner for inner in _entries(entry.path) if holds(inner.is_file))
+        elif holds(entry.is_file):
             yield entry
 
 

@@ -20,11 +20,11 @@ class ManifestProblem:
     is_fatal: bool = True
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.file}:{self.line}" if self.line else str(self.file)
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.what}; {self.remedy}"
+        return f"{self.location}: {self.what}; {self.remedy}"
 
 
 class BrokenManifest(Exception):

@@ -1,12 +1,13 @@
 """Runs a user's Python handlers in a process of their own, kept warm from call to call (see `worker`).
 
-One that hangs is ended and started anew with the next call. Source: Goondan, "Process-per-Agent": the damage that a
+One that hangs is ended, and the next call starts a new one. Source: Goondan, "Process-per-Agent": the damage that a
 handler can do ends with its process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import logging
 import sys
@@ -18,21 +19,25 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.surrogates import escaped_surrogates
-from goat_mcp.manifests.asked_agents import answer_of_agents
 from goat_mcp.manifests.entry import PythonEntry
-from goat_mcp.manifests.failure import handler_failed, told_failure
-from goat_mcp.manifests.handler_context import HandlerContext
-from goat_mcp.manifests.handler_log import LEFT_OUT
+from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_log import DROPPED
 from goat_mcp.manifests.handler_process import (
-    CallInProcess,
     HandlerCalls,
     HandlerPipes,
     HandlerProcess,
+    ProcessCall,
+    exit_error,
+    load_error,
+    load_timeout_error,
+    shared_exit_error,
+    unanswered_error,
 )
-from goat_mcp.manifests.lost_process import told_broken, told_death, told_slow
-from goat_mcp.manifests.shared_end import no_answer, told_end
+from goat_mcp.manifests.handler_results import handler_failed, reported_failure
+from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import start_guarded
@@ -43,8 +48,8 @@ _PROGRAM = Path(__file__).with_name("worker.py")
 
 
 @dataclass(eq=False)
-class _Life:
-    """A process from its start on, and how many calls want it: one start serves all that come meanwhile."""
+class _WorkerProcess:
+    """A process from its start on, and the number of its calls: one start serves all calls that come meanwhile."""
 
     state_of_file: tuple[int, int] | None
     starting: asyncio.Task[HandlerProcess] = field(init=False)
@@ -52,7 +57,7 @@ class _Life:
 
     @property
     def process(self) -> HandlerProcess | None:
-        """None while it starts, and where it could not."""
+        """None while it starts, or if it could not start."""
         task = self.starting
         return task.result() if task.done() and not task.cancelled() and task.exception() is None else None
 
@@ -61,8 +66,8 @@ class _Life:
         return not self.starting.done() or (self.process is not None and self.process.is_usable)
 
 
-class PythonWorker:
-    """The process of one resource. It is started by the first call, and again where its file has changed."""
+class PythonWorker(Runner):
+    """The process of one resource. The first call starts it, and the first call after a change of its file."""
 
     def __init__(
         self,
@@ -76,7 +81,7 @@ class PythonWorker:
         compiled: Path,
         message_limit: int,
     ) -> None:
-        """`compiled` is where Python may keep what it makes of the files: beside them, a model might put its own."""
+        """`compiled` is where Python may keep what it makes of the files: alongside them, a model might put its own."""
         self._name = name
         self._entry = entry
         self._folder = folder
@@ -85,41 +90,41 @@ class PythonWorker:
         self._config = config
         self._compiled = compiled
         self._message_limit = message_limit
-        self._current: _Life | None = None
-        self._lives: list[_Life] = []
+        self._current: _WorkerProcess | None = None
+        self._processes: list[_WorkerProcess] = []
         self._numbers = itertools.count(1)
 
     async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
         """As `Runner.run`."""
         state = self._state_of_file()
-        before, life = self._current, self._current
-        if life is None or not life.is_usable or life.state_of_file != state:
-            life = self._begun(state)
-        life.calls += 1
-        call = CallInProcess(export.spec.name, ctx.call.principal)
+        before, worker = self._current, self._current
+        if worker is None or not worker.is_usable or worker.state_of_file != state:
+            worker = self._launch(state)
+        worker.calls += 1
+        call = ProcessCall(export.spec.name, ctx.call.principal)
         try:
             with anyio.move_on_after(timeout_s):
-                if before is not None and before is not life:
+                if before is not None and before is not worker:
                     await self._end_if_done(before)
                 # Nothing of a call is sent that was cancelled, or had no time left, before it began.
                 await anyio.lowlevel.checkpoint_if_cancelled()
-                if not life.starting.done():
+                if not worker.starting.done():
                     # Not awaited itself: it goes on when this call is cancelled, and its being cancelled is not ours.
-                    await asyncio.wait([life.starting])
-                return await self._call(self._process_of(life, call), call, export, input, ctx)
-            if not life.starting.done():
-                raise told_slow(
+                    await asyncio.wait([worker.starting])
+                return await self._call(self._process_of(worker, call), call, export, input, ctx)
+            if not worker.starting.done():
+                raise load_timeout_error(
                     self._entry, f"within the {timeout_s:.3g} s of this call", "Call it again: loading goes on."
                 )
-            raise no_answer(call, export, timeout_s)
+            raise unanswered_error(call, export, timeout_s)
         finally:
-            life.calls -= 1
-            await self._end_if_done(life)
+            worker.calls -= 1
+            await self._end_if_done(worker)
 
     async def _call(
         self,
         process: HandlerProcess,
-        call: CallInProcess,
+        call: ProcessCall,
         export: Export,
         input: Mapping[str, Any],
         ctx: HandlerContext,
@@ -142,7 +147,7 @@ class PythonWorker:
             return await self._answer(process, number, export, ctx)
         finally:
             if number in calls.queues:
-                await self._abandon(process, number)
+                await self._cancel_call(process, number)
             del calls.calls[number]
 
     async def _answer(self, process: HandlerProcess, number: int, export: Export, ctx: HandlerContext) -> Any:
@@ -154,30 +159,30 @@ class PythonWorker:
                 with anyio.move_on_after(CANCEL_GRACE_S):
                     await process.pipes.exited.wait()
                 call = process.pipes.calls.calls[number]
-                end = told_death(process, self._name, self._message_limit, call=call)
-                raise told_end(end, process, call, export, self._message_limit)
+                end = exit_error(process, self._name, self._message_limit, call=call)
+                raise shared_exit_error(end, process, call, export, self._message_limit)
             if "value" in message:
                 del queues[number]
                 return message["value"]
             if "error" in message:
                 del queues[number]
-                raise told_failure(message["error"], self._message_limit)
+                raise reported_failure(message["error"], self._message_limit)
             if "log" in message:
                 level, text = message["log"]
                 ctx.logger.log(
                     logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", escaped_surrogates(text)
                 )
-            elif "left_out" in message:
-                lines = message["left_out"]
-                ctx.logger.warning("%d more lines are left out", lines, extra={LEFT_OUT: lines})
+            elif "dropped" in message:
+                lines = message["dropped"]
+                ctx.logger.warning("%d more lines are left out", lines, extra={DROPPED: lines})
             elif "ask" in message:
-                process.send({"reply": message["ask"], **await answer_of_agents(ctx.runtime, message)})
+                process.send({"reply": message["ask"], **await agents_answer(ctx.runtime, message)})
 
-    async def _abandon(self, process: HandlerProcess, number: int) -> None:
-        """Have the call cancelled; where the handler does not heed that, end its process and what it started."""
+    async def _cancel_call(self, process: HandlerProcess, number: int) -> None:
+        """Cancel the call. If the handler does not react, end its process and what it started."""
         calls = process.pipes.calls
         queue, call = calls.queues[number], calls.calls[number]
-        call.beside = tuple(other.tool for other in calls.at_work() or calls.at_the_end if other is not call)
+        call.alongside = tuple(other.tool for other in calls.running() or calls.running_at_exit if other is not call)
         with anyio.CancelScope(shield=True):
             if process.is_usable:
                 process.send({"cancel": number})
@@ -187,29 +192,29 @@ class PythonWorker:
                             del calls.queues[number]
                             return
                 if process.is_usable:
-                    calls.is_given_up, calls.at_the_end = True, calls.at_work()
+                    calls.was_unresponsive, calls.running_at_exit = True, calls.running()
             call.was_ended = True
             calls.queues.pop(number, None)
             await process.end(CANCEL_GRACE_S)
 
-    def _begun(self, state: tuple[int, int] | None) -> _Life:
-        """A new one, which is the current one from now on. Calls that run in another go on there."""
-        life = _Life(state)
-        life.starting = asyncio.create_task(self._start())
-        life.starting.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be waiting
-        self._current = life
-        self._lives.append(life)
-        return life
+    def _launch(self, state: tuple[int, int] | None) -> _WorkerProcess:
+        """Start a process, the current one from now on. Calls in another one continue there."""
+        worker = _WorkerProcess(state)
+        worker.starting = asyncio.create_task(self._start())
+        worker.starting.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be waiting
+        self._current = worker
+        self._processes.append(worker)
+        return worker
 
-    def _process_of(self, life: _Life, call: CallInProcess) -> HandlerProcess:
-        """Of one that has been started. Raises why it could not be, and for one that is over already."""
-        if life.starting.cancelled():
+    def _process_of(self, worker: _WorkerProcess, call: ProcessCall) -> HandlerProcess:
+        """The started process. Raises the error of its start, or of its end."""
+        if worker.starting.cancelled():
             raise handler_failed(
                 f"{self._name} was ended while it was loaded", "Call it again: it is started anew.", name="ProcessEnded"
             )
-        process = life.starting.result()
+        process = worker.starting.result()
         if not process.is_usable:
-            raise told_death(process, self._name, self._message_limit, call=call)
+            raise exit_error(process, self._name, self._message_limit, call=call)
         return process
 
     async def _start(self) -> HandlerProcess:
@@ -232,9 +237,9 @@ class PythonWorker:
                 if first is not None and "ready" in first:
                     return process
                 if first is not None and "broken" in first:
-                    raise told_broken(self._entry, first["broken"], self._message_limit)
-                raise told_death(process, self._name, self._message_limit, call=None)
-            raise told_slow(self._entry, f"within {START_S:g} s and was ended", "Tell the user.")
+                    raise load_error(self._entry, first["broken"], self._message_limit)
+                raise exit_error(process, self._name, self._message_limit, call=None)
+            raise load_timeout_error(self._entry, f"within {START_S:g} s and was ended", "Tell the user.")
         except BaseException:
             await process.end(CANCEL_GRACE_S)
             raise
@@ -255,33 +260,53 @@ class PythonWorker:
             ) from None
         return found.st_mtime_ns, found.st_size
 
-    async def _end_if_done(self, life: _Life) -> None:
-        """End what no call will come to any more, once the last one is over."""
-        if not life.is_usable and self._current is life:
+    async def _end_if_done(self, worker: _WorkerProcess) -> None:
+        """End a process that gets no more calls, after its last one."""
+        if not worker.is_usable and self._current is worker:
             self._current = None
-        if life is not self._current and not life.calls:
-            await self._end(life)
+        if worker is not self._current and not worker.calls:
+            await self._end(worker)
 
-    async def _end(self, life: _Life) -> None:
-        if self._current is life:
+    async def _end(self, worker: _WorkerProcess) -> None:
+        if self._current is worker:
             self._current = None
-        if life not in self._lives:
+        if worker not in self._processes:
             return
-        self._lives.remove(life)
+        self._processes.remove(worker)
         with anyio.CancelScope(shield=True):
-            if not life.starting.done():
-                life.starting.cancel()
-                await asyncio.wait([life.starting])
-            if life.process is not None:
-                await life.process.end(CANCEL_GRACE_S)
+            if not worker.starting.done():
+                worker.starting.cancel()
+                await asyncio.wait([worker.starting])
+            if worker.process is not None:
+                await worker.process.end(CANCEL_GRACE_S)
 
     async def retire(self) -> None:
         """As `Runner.retire`: the process ends with the last of its calls."""
-        life, self._current = self._current, None
-        if life is not None:
-            await self._end_if_done(life)
+        worker, self._current = self._current, None
+        if worker is not None:
+            await self._end_if_done(worker)
 
     async def close(self) -> None:
         """End what runs."""
-        while self._lives:
-            await self._end(self._lives[-1])
+        while self._processes:
+            await self._end(self._processes[-1])
+
+
+async def agents_answer(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Their `value`, or the `error`."""
+    methods = ("request", "send", "spawn", "list", "catalog")
+    if runtime is None or message["method"] not in methods:
+        return {"error": {"message": "there are no agents here"}}
+    for name, given in message["params"].items():
+        if not isinstance(given, str) and (name != "timeout_s" or not isinstance(given, int | float | None)):
+            return {"error": {"message": f"{message['method']}: {name} cannot be {given!r:.100}"}}
+    method = getattr(runtime, message["method"])
+    try:
+        inspect.signature(method).bind(**message["params"])
+    except TypeError as problem:
+        return {"error": {"message": f"{message['method']}: {problem}"}}
+    try:
+        value: Any = await method(**message["params"])
+    except ToolError as error:
+        return {"error": {"message": error.message, "suggestion": error.suggestion}}
+    return {"value": value}

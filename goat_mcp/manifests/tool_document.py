@@ -14,8 +14,8 @@ from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, Toolset, ToolSpec
 from goat_mcp.manifests.entry import Entry, read_entry
 from goat_mcp.manifests.fields import Fields
-from goat_mcp.manifests.marked_yaml import MarkedDocument
 from goat_mcp.manifests.parameters import EMPTY, read_schema
+from goat_mcp.manifests.yaml_document import YamlDocument
 
 MAX_TIMEOUT_MS = 45_000
 """No call waits longer: hosts give up at 60 s (contract: tools.md, "Time")."""
@@ -92,21 +92,21 @@ class ToolDocument:
     """One resource. `config` is the JSON Schema of what a user may set under `tools.NAME`."""
 
     name: str
-    document: MarkedDocument
+    document: YamlDocument
     entry: Entry
     exports: tuple[Export, ...]
     error_message_limit: int = ERROR_MESSAGE_LIMIT
     config: Mapping[str, Any] | None = None
 
 
-def why_no_resource(name: str) -> str:
+def resource_name_problem(name: str) -> str:
     """Why a resource cannot be called so; empty where it can."""
     if not RESOURCE_SHAPE.fullmatch(name):
         return f"wanted are {_NAME_WANTED}"
     return _WHY_NOT_MCP if name == _UPSTREAMS_PREFIX else ""
 
 
-def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool) -> ToolDocument | None:
+def read_tool(document: YamlDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool) -> ToolDocument | None:
     """The resource; None where it has problems, which are noted."""
     name = metadata.matching("name", RESOURCE_SHAPE, _NAME_WANTED)
     if name == _UPSTREAMS_PREFIX:

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
@@ -26,28 +26,26 @@ from typing import Any, cast
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 MAX_LOG_LINES = 200
 """Of one call; warnings and what is graver by themselves. The server bounds what it writes, too (`handler_log`)."""
-_TELL_EVERY_S = 0.5
+_REPORT_EVERY_S = 0.5
 _MAX_SIGNATURE_CHARS = 100
 _MAX_ERROR_CHARS = 100_000
 _ENCODER = json.JSONEncoder(allow_nan=False)
+_CANCELLED = {"name": "Cancelled", "message": "the call was cancelled"}
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
 
 
 class Logger(logging.Handler):
-    """Sends what a handler logs to the server, under the call it is about.
-
-    Of a call that logs without end the rest is only counted; the count is sent now and then, since such a call may
-    never come to its own end.
-    """
+    """Sends what a handler logs to the server, with the call it belongs to. Lines over the limit are only counted; the
+    count is sent now and then, since a call that logs without end may never end itself."""
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], call: int) -> None:
         super().__init__()
         self._send = send
         self._call = call
         self._lines = {True: 0, False: 0}
-        self._left_out = 0
-        self._told_at_s = 0.0
+        self._dropped = 0
+        self._reported_at_s = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
         is_grave = record.levelno >= logging.WARNING
@@ -55,12 +53,12 @@ class Logger(logging.Handler):
         if self._lines[is_grave] <= MAX_LOG_LINES:
             self._send({"id": self._call, "log": [record.levelname.lower(), self._message(record)[:4000]]})
             return
-        self._left_out += 1
-        if time.monotonic() - self._told_at_s >= _TELL_EVERY_S:
-            self.tell_left_out()
+        self._dropped += 1
+        if time.monotonic() - self._reported_at_s >= _REPORT_EVERY_S:
+            self.report_dropped()
 
     def _message(self, record: logging.LogRecord) -> str:
-        """A mistake in what is logged is told in its line: it fails no call."""
+        """A mistake in a log call is reported in its line; it fails no call."""
         try:
             return self.format(record)
         except Exception as problem:
@@ -68,13 +66,13 @@ class Logger(logging.Handler):
             what = str.__repr__(msg)[:1000] if isinstance(msg, str) else f"a {type(msg).__name__}"
             return f"{what} cannot be logged with what it was given: {type(problem).__name__}"
 
-    def tell_left_out(self) -> None:
-        if self._left_out:
-            self._told_at_s = time.monotonic()
-            self._send({"id": self._call, "left_out": self._left_out})
+    def report_dropped(self) -> None:
+        if self._dropped:
+            self._reported_at_s = time.monotonic()
+            self._send({"id": self._call, "dropped": self._dropped})
 
 
-class Runtime:
+class AgentClient:
     """The agents, asked for through the server."""
 
     def __init__(self, ask: Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, Any]]) -> None:
@@ -103,28 +101,31 @@ class Context:
     """A handler's `ctx`."""
 
     def __init__(
-        self, given: Mapping[str, Any], config: Mapping[str, Any], make_logger: Callable[[], logging.Logger]
+        self, call: Mapping[str, Any], config: Mapping[str, Any], send: Callable[[Mapping[str, Any]], None]
     ) -> None:
+        given = call["ctx"]
         self.workdir: str = given["workdir"]
         self.tool_call_id: str = given["toolCallId"]
         self.message: Mapping[str, Any] | None = given.get("message")
         self.config = config
-        self._make_logger = make_logger
+        self._call = call
+        self._send = send
         self._logger: logging.Logger | None = None
-        self.runtime: Runtime | None = None
+        self.runtime: AgentClient | None = None
 
     @property
     def logger(self) -> logging.Logger:
         # Made when something is logged: making one takes longer than most of a short call.
         if self._logger is None:
-            self._logger = self._make_logger()
+            self._logger = logging.Logger(self._call["export"])
+            self._logger.addHandler(Logger(self._send, self._call["id"]))
         return self._logger
 
-    def tell_left_out(self) -> None:
+    def report_dropped(self) -> None:
         """The call is over."""
         for handler in self._logger.handlers if self._logger is not None else ():
             if isinstance(handler, Logger):
-                handler.tell_left_out()
+                handler.report_dropped()
 
     @property
     def toolCallId(self) -> str:  # as the seed spells it
@@ -139,16 +140,15 @@ class RuntimeFailed(Exception):
         self.suggestion = str(error.get("suggestion", ""))
 
 
-class Stopped(Exception):
-    """What a plain function raised is the cause: a `StopIteration`, which no future takes, so that who awaits it would
-    wait for ever."""
+class StopIterationRaised(Exception):
+    """Its cause is a `StopIteration` of a plain function: no future takes one, so its awaiter would wait for ever."""
 
 
 class NotJson(TypeError):
-    """What a handler gave back cannot be sent."""
+    """A handler returned a value that cannot be sent."""
 
 
-class Requests(asyncio.Protocol):
+class RequestReader(asyncio.Protocol):
     """Reads what the server sends. No task does: a handler may cancel all that there are, and calls still come."""
 
     def __init__(self, take: Callable[[Mapping[str, Any]], None], end: Callable[[], None]) -> None:
@@ -168,8 +168,8 @@ class Requests(asyncio.Protocol):
         self._end()
 
 
-class Surroundings:
-    """What calls of one process share, as the file left it when it was loaded: what a call changes ends with it."""
+class ProcessState:
+    """Directory and signal handlers as they are after loading: what a call changes of them is undone after it."""
 
     _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -196,18 +196,17 @@ class Worker:
         self._config = config
         self._lock = threading.Lock()
         self._running: dict[int, asyncio.Task[None]] = {}
-        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._agent_requests: dict[int, asyncio.Future[Any]] = {}
         self._handlers: Mapping[str, Any] = {}
-        self._surroundings = Surroundings()
-        self._is_copy = False
-        self.is_over = False
-        """The server sends nothing more."""
+        self._process_state = ProcessState()
+        self._is_fork = False
+        self.is_over = False  # the server sends nothing more
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._become_copy)
+            os.register_at_fork(after_in_child=self._enter_fork)
 
-    def _become_copy(self) -> None:
+    def _enter_fork(self) -> None:
         """A handler has forked: requests and answers are its parent's."""
-        self._is_copy = True
+        self._is_fork = True
         self._lock = threading.Lock()  # another thread may have held it
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (self._answers, self._requests):
@@ -216,27 +215,25 @@ class Worker:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Raises `ValueError` or `TypeError` for what is no JSON. Any thread may call it."""
-        self._write(_ENCODER.encode(message).encode() + b"\n")
-
-    def _write(self, data: bytes) -> None:
+        data = _ENCODER.encode(message).encode() + b"\n"
         with self._lock:
             while data:
                 data = data[os.write(self._answers, data) :]
 
-    async def begin(self, source: Mapping[str, str]) -> bool:
+    async def start(self, source: Mapping[str, str]) -> bool:
         """Whether there are handlers now, and calls are taken until the server ends that."""
         try:
             self._handlers = _loaded(source)
-            self._surroundings = Surroundings()
+            self._process_state = ProcessState()
         except BaseException as problem:
             _show_traceback()
             self.send({"broken": _error(problem)})
             return False
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(
-            lambda: Requests(self._take, self._end), os.fdopen(self._requests, "rb", buffering=0)
+            lambda: RequestReader(self._take, self._end), os.fdopen(self._requests, "rb", buffering=0)
         )
-        self.send({"ready": sorted(self._handlers), "unfit": _unfit(self._handlers)})
+        self.send({"ready": sorted(self._handlers), "wrong_signatures": _wrong_signatures(self._handlers)})
         return True
 
     def _end(self) -> None:
@@ -247,11 +244,11 @@ class Worker:
         if "export" in message:
             call = message["id"]
             self._running[call] = task = asyncio.create_task(self._call(message))
-            task.add_done_callback(lambda _: self._tell_if_never_begun(call))
+            task.add_done_callback(lambda _: self._answer_if_never_started(call))
         elif "cancel" in message:
             if (task := self._running.get(message["cancel"])) is not None:
                 task.cancel()
-        elif (waiting := self._asked.pop(message["reply"], None)) is not None and not waiting.done():
+        elif (waiting := self._agent_requests.pop(message["reply"], None)) is not None and not waiting.done():
             if "error" in message:
                 waiting.set_exception(RuntimeFailed(message["error"]))
             else:
@@ -263,22 +260,19 @@ class Worker:
             answer: dict[str, Any] = {"id": call, "value": await self._value(message)}
             self._send_answer(answer, message["export"])
         except asyncio.CancelledError:
-            self._tell_cancelled(call)
+            self.send({"id": call, "error": _CANCELLED})
         except BaseException as problem:  # SystemExit too: it would end the other calls
-            if not self._is_copy:
+            if not self._is_fork:
                 _show_traceback()
             self.send({"id": call, "error": _error(problem)})
         finally:
-            self._end_copy()
+            self._exit_fork()
             self._running.pop(call, None)
-            self._surroundings.restore()
+            self._process_state.restore()
 
-    def _tell_if_never_begun(self, call: int) -> None:
+    def _answer_if_never_started(self, call: int) -> None:
         if self._running.pop(call, None) is not None:
-            self._tell_cancelled(call)
-
-    def _tell_cancelled(self, call: int) -> None:
-        self.send({"id": call, "error": {"name": "Cancelled", "message": "the call was cancelled"}})
+            self.send({"id": call, "error": _CANCELLED})
 
     async def _value(self, message: Mapping[str, Any]) -> Any:
         handler = self._handlers.get(message["export"])
@@ -286,35 +280,30 @@ class Worker:
             known = ", ".join(sorted(self._handlers)) or "none"
             raise LookupError(f"`handlers` has no {message['export']!r}; it has {known}")
         # Sent before anything of it runs: of a call without this, the server can say that it did nothing.
-        self._write(b'{"id": %d, "begun": true}\n' % message["id"])
-        ctx = Context(message["ctx"], self._config, lambda: self._logger_of(message))
+        self.send({"id": message["id"], "started": True})
+        ctx = Context(message, self._config, self.send)
         if message["has_runtime"]:
-            ctx.runtime = Runtime(lambda method, params: self._ask(message["id"], method, params))
+            ctx.runtime = AgentClient(lambda method, params: self._ask(message["id"], method, params))
         try:
             if _is_coroutine_function(handler):
                 return await handler(ctx, message["input"])
             value: Any = await asyncio.to_thread(self._in_thread, handler, ctx, message["input"])
             return await value if inspect.isawaitable(value) else value
         finally:
-            if not self._is_copy:
-                ctx.tell_left_out()
-
-    def _logger_of(self, message: Mapping[str, Any]) -> logging.Logger:
-        logger = logging.Logger(message["export"])
-        logger.addHandler(Logger(self.send, message["id"]))
-        return logger
+            if not self._is_fork:
+                ctx.report_dropped()
 
     def _in_thread(self, handler: Callable[[Context, Any], Any], ctx: Context, input: Any) -> Any:
         try:
             return handler(ctx, input)
         except StopIteration as problem:
-            raise Stopped from problem
+            raise StopIterationRaised from problem
         finally:
-            self._end_copy()
+            self._exit_fork()
 
-    def _end_copy(self) -> None:
+    def _exit_fork(self) -> None:
         """A copy's work is done with the handler; it has no loop to go back to."""
-        if self._is_copy:
+        if self._is_fork:
             os._exit(0)
 
     def _send_answer(self, answer: Mapping[str, Any], export: str) -> None:
@@ -330,13 +319,13 @@ class Worker:
     async def _ask(self, call: int, method: str, params: Mapping[str, Any]) -> Any:
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         number = id(waiting)
-        self._asked[number] = waiting
+        self._agent_requests[number] = waiting
         self.send({"id": call, "ask": number, "method": method, "params": params})
         return await waiting
 
 
 def _error(problem: BaseException) -> dict[str, Any]:
-    if isinstance(problem, Stopped) and problem.__cause__ is not None:
+    if isinstance(problem, StopIterationRaised) and problem.__cause__ is not None:
         problem = problem.__cause__
     error = {"name": _text(lambda: type(problem).__name__), "message": _text(lambda: str(problem))}
     for key, attribute in (("suggestion", "suggestion"), ("helpUrl", "help_url")):
@@ -346,10 +335,10 @@ def _error(problem: BaseException) -> dict[str, Any]:
     return error
 
 
-def _text(tell: Callable[[], Any]) -> str:
+def _text(read: Callable[[], Any]) -> str:
     """What an exception says of itself. That is code of the handler's too, and may fail in any way."""
     try:
-        text = tell()
+        text = read()
         # A subclass of `str` is code again.
         return str.__str__(text)[:_MAX_ERROR_CHARS] if isinstance(text, str) else ""
     except BaseException:
@@ -371,16 +360,12 @@ def _is_coroutine_function(handler: Any) -> bool:
 def _is_deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(_MAX_DEPTH + 1):
-        level = [inner for one in level for inner in _inside(one)]
+        lists = [cast("list[Any]", one) for one in level if isinstance(one, list | tuple)]
+        lists += [[*cast("dict[Any, Any]", one).values()] for one in level if isinstance(one, dict)]
+        level = [inner for one in lists for inner in one]
         if not level:
             return False
     return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return cast("dict[Any, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list | tuple) else ()
 
 
 def _loaded(source: Mapping[str, str]) -> Mapping[str, Any]:
@@ -403,7 +388,7 @@ def _loaded(source: Mapping[str, str]) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", handlers)
 
 
-def _unfit(handlers: Mapping[str, Any]) -> dict[str, str]:
+def _wrong_signatures(handlers: Mapping[str, Any]) -> dict[str, str]:
     """The parameters of those that cannot be called with `ctx` and the input."""
     found: dict[str, str] = {}
     for name, handler in handlers.items():
@@ -438,11 +423,10 @@ def main() -> None:
     worker = Worker(requests, answers, start["config"])
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    if loop.run_until_complete(worker.begin(start["source"])):
-        # The server may have ended it already: whoever only wants to know whether the file can be loaded does.
-        if not worker.is_over:
+    if loop.run_until_complete(worker.start(start["source"])):
+        if not worker.is_over:  # `manifest check` closes its end at once
             loop.run_forever()
-        # First of all the server sees the end, so that it sends no call to a process that takes none.
+        # The server sees the end first, so that it sends no call to a process that takes none.
         os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
         left = asyncio.all_tasks(loop)
         for task in left:

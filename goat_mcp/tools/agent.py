@@ -88,9 +88,9 @@ class Agent(
     spawner: Callable[[], Spawner]
 
     async def execute(self, input: AgentInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.agents.request import AgentRequest
+        from goat_mcp.agents.agent_start import SpawnRequest
 
-        request = AgentRequest(
+        request = SpawnRequest(
             title=" ".join((input.description or input.prompt).split())[:_TITLE_CHARS],
             prompt=input.prompt,
             type_name=input.subagent_type or "",

@@ -7,8 +7,7 @@ from typing import Any
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.manifests.call_access import script_file
 from goat_mcp.manifests.command_answer import CommandAnswer
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
-from goat_mcp.manifests.script_file import script_file
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.tools.bash import Bash, Given
 
 

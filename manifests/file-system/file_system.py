@@ -36,8 +36,7 @@ from goat_mcp.files.editing.read_state import ReadState
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
 from goat_mcp.files.workspace.opened import hash_of
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.state.sessions import FileSeen, Sessions
 
 DEFAULT_BYTES = 1024 * 1024

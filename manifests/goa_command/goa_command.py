@@ -22,8 +22,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.review import MAX_DIFF_CHARS, described
 from goat_mcp.files.memory import Memories
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 
 _COMMANDS: Mapping[str, str] = {
     "help": "these commands",

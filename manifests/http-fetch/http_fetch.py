@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.web.http.client import WholeResponse
 from goat_mcp.web.http.target import Target, parse_target, permitted_target
 from goat_mcp.web.pages.charset import decode_page

@@ -22,8 +22,7 @@ from goat_mcp.core.rights import USERS
 from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.memory import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.state.private_file import write_private
 
 MAX_BYTES = 1024 * 1024

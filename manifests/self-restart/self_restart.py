@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 
 _SHOWN_TITLE_CHARS = 60
 

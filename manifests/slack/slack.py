@@ -15,8 +15,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping, mappings
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
-from goat_mcp.manifests.handler_context import Handler
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, Host
 from goat_mcp.web.http.domains import host_is_in_domain
 from goat_mcp.web.http.target import parse_target
 from goat_mcp.web.messaging.bot_api import Account, Service

@@ -20,8 +20,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.manifests.command_answer import CommandAnswer, as_json
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.processes.bash_script import find_bash
 from goat_mcp.processes.command_start import start_command
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name

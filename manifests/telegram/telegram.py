@@ -15,8 +15,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import mapping
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
-from goat_mcp.manifests.handler_context import Handler
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, Host
 from goat_mcp.web.messaging.bot_api import Service
 from goat_mcp.web.messaging.downloads import MAX_BYTES, NewFile, too_large
 from goat_mcp.web.messaging.text_parts import OF_TELEGRAM, plain, send_each, split_text, utf16_length

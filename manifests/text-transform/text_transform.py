@@ -12,8 +12,7 @@ import anyio.to_thread
 
 from goat_mcp.core.coercion import input_error
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
-from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.processes.computing.exchange import MAX_BYTES
 from goat_mcp.processes.computing.worker_process import Computation
 

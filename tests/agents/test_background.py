@@ -251,7 +251,7 @@ async def test_a_nested_agent_ends_with_the_one_that_waits_for_it(tmp_path: Path
         await gone(pid)
 
         assert on.gateway.tasks.running() == []
-        assert on.gateway.on_demand.agents().spawner.live.named(id_of(started), "local") is None
+        assert on.gateway.on_demand.agents().spawner.live.find(id_of(started), "local") is None
 
 
 async def test_an_agent_can_stop_itself(tmp_path: Path) -> None:

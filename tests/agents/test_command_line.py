@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from goat_mcp.agents.command_line import DEPTH_VARIABLE, CommandLine
-from goat_mcp.agents.engine import AgentJob, AgentState, Doing
+from goat_mcp.agents.engine import Activity, AgentJob, AgentState
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -55,7 +55,7 @@ class Agents:
         self.workspace.mkdir()
         self.program = folder / "agent"
         self.guard = guard
-        self.events: list[Doing | AgentState] = []
+        self.events: list[Activity | AgentState] = []
 
     def engine(self, source: str, *words: Any, **options: Any) -> CommandLine:
         self.program.write_text(f"#!{sys.executable}\n{textwrap.dedent(source)}")
@@ -111,7 +111,7 @@ async def test_a_run_gives_the_prompt_and_gets_text_session_and_cost(agents: Age
 
     done = AgentState(turns=2, text="Done.", resume_token="s-1", input_tokens=5, output_tokens=1)
     assert (outcome.state, outcome.notices) == (done, ())
-    assert agents.events == [Doing(1, "thinking"), done]
+    assert agents.events == [Activity(1, "thinking"), done]
     (seen,) = agents.seen
     assert seen["argv"] == [
         *("-p", "--output-format", "json", "--append-system-prompt", "You count."),
@@ -170,7 +170,7 @@ class Mailbox:
     async def between_turns(self) -> Sequence[str]:
         return self.early
 
-    async def at_rest(self, text: str) -> Sequence[str]:
+    async def when_idle(self, text: str) -> Sequence[str]:
         self.said.append(text)
         return self.late.pop(0) if self.late else ()
 
@@ -318,7 +318,7 @@ async def test_a_stopped_run_leaves_nothing_and_can_be_resumed(agents: Agents) -
     engine = agents.engine(source, *CLAUDE)
     knows_session = anyio.Event()
 
-    def on_event(event: Doing | AgentState) -> None:
+    def on_event(event: Activity | AgentState) -> None:
         if isinstance(event, AgentState) and event.resume_token == "s-9":
             knows_session.set()
 

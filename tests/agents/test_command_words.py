@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.agents.command_words import PLACEHOLDERS, Word, filled
+from goat_mcp.agents.command_words import PLACEHOLDERS, Word, fill_words
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import BrokenSettings
 
@@ -20,14 +20,14 @@ def command(words: Any) -> tuple[Word, ...]:
 def test_a_group_is_there_only_if_it_stands_for_something() -> None:
     words = command(["claude", "-p", ["--model", "{model}"], ["--resume", "{resume}"], ["--verbose"]])
 
-    assert filled(words, NOTHING) == ["claude", "-p", "--verbose"]
-    assert filled(words, {**NOTHING, "model": "sonnet"}) == ["claude", "-p", "--model", "sonnet", "--verbose"]
+    assert fill_words(words, NOTHING) == ["claude", "-p", "--verbose"]
+    assert fill_words(words, {**NOTHING, "model": "sonnet"}) == ["claude", "-p", "--model", "sonnet", "--verbose"]
 
 
 def test_what_is_filled_in_is_one_word_and_no_placeholder_of_its_own() -> None:
     words = command(["agent", "--turns={max_turns}", "{prompt}", '{"json": {}}'])
 
-    assert filled(words, {**NOTHING, "max_turns": "5", "prompt": "a 'b' {model} $(c)\nd"}) == [
+    assert fill_words(words, {**NOTHING, "max_turns": "5", "prompt": "a 'b' {model} $(c)\nd"}) == [
         "agent",
         "--turns=5",
         "a 'b' {model} $(c)\nd",
@@ -38,7 +38,7 @@ def test_what_is_filled_in_is_one_word_and_no_placeholder_of_its_own() -> None:
 def test_what_is_filled_in_is_never_an_option() -> None:
     words = command(["agent", "{prompt}", ["--model", "{model}"], "--mode={mode}"])
 
-    assert filled(words, {**NOTHING, "prompt": "--yolo", "model": "-m", "mode": "-x"}) == [
+    assert fill_words(words, {**NOTHING, "prompt": "--yolo", "model": "-m", "mode": "-x"}) == [
         "agent",
         " --yolo",
         "--model",
@@ -48,7 +48,7 @@ def test_what_is_filled_in_is_never_an_option() -> None:
 
 
 def test_what_no_argument_can_hold_is_left_out() -> None:
-    assert filled(command(["agent", "{prompt}"]), {**NOTHING, "prompt": "a\0b\ud800c"}) == ["agent", "ab?c"]
+    assert fill_words(command(["agent", "{prompt}"]), {**NOTHING, "prompt": "a\0b\ud800c"}) == ["agent", "ab?c"]
 
 
 @pytest.mark.parametrize(

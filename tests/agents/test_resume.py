@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.agents import records, running_transcript
+from goat_mcp.agents import records
 from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelMessage
@@ -135,7 +135,7 @@ def tool_results_on_disk(on: Ground) -> bool:
 async def test_an_agent_whose_server_was_killed_goes_on_from_its_last_finished_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
 ) -> None:
-    monkeypatch.setattr(running_transcript, "PAUSE_S", 0.01)
+    monkeypatch.setattr(records, "PAUSE_S", 0.01)
     model = ScriptedModel([says("", use("Glob", {"pattern": "*"}, "g")), anyio.Event()])
     async with ground(tmp_path, model) as on:
         first = await killed(on, model, name="counter", subagent_type="explorer")
@@ -161,7 +161,7 @@ def orphan_of_a_dead_process(state: Path) -> None:
 async def test_an_agent_that_runs_in_another_process_is_not_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running_transcript, "PAUSE_S", 0.01)
+    monkeypatch.setattr(records, "PAUSE_S", 0.01)
     model = ScriptedModel([says("", use("Glob", {"pattern": "*"}, "g")), anyio.Event()])
     async with ground(tmp_path, model) as on:
         first = await killed(on, model, name="counter")

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from goat_mcp.agents.loop import ToolCall
-from goat_mcp.agents.worktree_calls import WorktreeCalls
+from goat_mcp.agents.worktree import WorktreeCalls
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS
@@ -157,7 +157,7 @@ async def test_without_something_to_branch_from_it_is_an_error_and_nothing_stays
 
         assert not (on.workspace / ".worktrees").exists()
         assert on.left_behind() == []
-        assert on.gateway.on_demand.agents().spawner.live.named(id_or_name="", principal="local") is None
+        assert on.gateway.on_demand.agents().spawner.live.find(id_or_name="", principal="local") is None
     assert (result.error_code, reason in result.text) == ("E_INPUT", True)
 
 

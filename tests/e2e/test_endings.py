@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see which processes are left"),
 ]
 
-KILLS = times(10, in_full_run=1000)
+KILLS = times(4, in_full_run=1000)
 AT_A_TIME = 4
 GONE_WITHIN_S = times(60, in_full_run=5)
 """The five seconds of R-STOP-1 are held to at night, when nothing else runs. In every run a busy machine has its time,

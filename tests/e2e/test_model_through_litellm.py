@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.agents.models.openai_chat import OpenAiChatModel
-from goat_mcp.agents.models.options import ModelOptions
+from goat_mcp.agents.options import ModelOptions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelMessage, ModelRequest, ModelTool, malformed_arguments
 from goat_mcp.web.http import HttpClient, HttpOptions

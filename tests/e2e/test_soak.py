@@ -21,7 +21,7 @@ from tests.repetitions import times
 pytestmark = [pytest.mark.real_processes, pytest.mark.e2e, pytest.mark.chaos]
 
 CLIENTS = 50
-FOR_S = times(12, in_full_run=60)
+FOR_S = times(6, in_full_run=60)
 MIB = 1024 * 1024
 SETTLED_S = 120.0
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.manifests.deep_checks import program_problems
 from goat_mcp.manifests.folder import ManifestFolders
-from goat_mcp.manifests.program_problems import program_problems
 from tests.manifests.declared import call, error_of, gateway_over, tool, write
 
 pytestmark = pytest.mark.anyio

@@ -130,7 +130,7 @@ async def test_what_a_minute_left_out_is_told_at_the_latest_when_the_server_ends
     write(tmp_path / "tools", tool("script", {"command": ["./script.sh"]}, "say"), script_sh=script)
     gateway = gateway_over(tmp_path, tmp_path / "tools", log_level="debug")
     lines = said(gateway.telemetry)
-    log = gateway.declared._manifests._around.log  # pyright: ignore  # nobody else is handed it
+    log = gateway.declared._manifests._services.log  # pyright: ignore  # nobody else is handed it
     for _ in range(LINES_OF_MINUTE):
         log.has_room("script", is_grave=False)
 

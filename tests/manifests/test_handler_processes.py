@@ -150,7 +150,7 @@ async def test_what_is_loaded_when_the_server_closes_ends_with_it(tmp_path: Path
 async def test_calls_that_come_while_a_file_is_loaded_wait_for_the_same_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(python_worker, "START_S", 8.0)
+    monkeypatch.setattr(python_worker, "START_S", 4.0)
     python(tmp_path / "tools", "probe", loads_slowly(tmp_path), *EXPORTS)
     gateway = gateway_over(tmp_path, tmp_path / "tools")
     errors: list[dict[str, str]] = []
@@ -164,7 +164,7 @@ async def test_calls_that_come_while_a_file_is_loaded_wait_for_the_same_start(
 
     assert len(pids(tmp_path / "loading")) == 1
     assert [error["code"] for error in errors] == ["E_TIMEOUT"] * 3
-    assert "handlers.py was not loaded within 8 s" in errors[0]["message"]
+    assert "handlers.py was not loaded within 4 s" in errors[0]["message"]
     assert "belongs inside the handlers" in errors[0]["suggestion"]
     assert "timeoutMs" not in errors[0]["suggestion"]
 

@@ -33,7 +33,7 @@ async def quick(ctx, input):
 handlers = {"block": block, "crash": crash, "long": long, "look": long, "quick": quick, "first": quick}
 """
 EXPORTS: tuple[dict[str, Any], ...] = (
-    {"name": "block", "timeoutMs": 6_000},
+    {"name": "block", "timeoutMs": 4_000},
     {"name": "crash"},
     {"name": "long", "sideEffect": "mutating"},
     {"name": "look"},

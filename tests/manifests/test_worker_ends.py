@@ -20,4 +20,8 @@ def test_one_that_nobody_calls_any_more_ends_as_soon_as_it_is_loaded(tmp_path: P
         [sys.executable, worker.__file__], input=json.dumps(start) + "\n", capture_output=True, text=True, timeout=60
     )
 
-    assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"ready": ["today"], "unfit": {}}, "")
+    assert (done.returncode, json.loads(done.stdout), done.stderr) == (
+        0,
+        {"ready": ["today"], "wrong_signatures": {}},
+        "",
+    )

@@ -248,15 +248,15 @@ def test_f13_02_agents_and_their_records_are_their_principals(tmp_path: Path) ->
     records, live = AgentRecords(StateDirectory(tmp_path)), LiveAgents(5)
     facts = AgentFacts(id="a1", principal="ada", workspace="ws", type="t", title=MARK, name="worker")
     records.write(AgentRecord(facts, (ModelMessage("user", (text_block(MARK),)),)))
-    live.enter(LiveAgent("a1", "ada", "worker", MARK))
+    live.add(LiveAgent("a1", "ada", "worker", MARK))
 
     assert records.find("worker", "ada", "ws").facts.title == MARK
     for name in ("a1", "worker"):
         with pytest.raises(ToolError) as refused:
             records.find(name, "bob", "ws")
         assert MARK not in str(refused.value)
-        assert live.named(name, "bob") is None
-    assert live.of("bob") == []
+        assert live.find(name, "bob") is None
+    assert live.of_principal("bob") == []
 
 
 async def test_the_users_own_notes_are_not_for_clients_with_a_profile(clients: tuple[Client, Client]) -> None:
@@ -330,9 +330,9 @@ LOOKUPS: Mapping[type, Mapping[str, str]] = {
     TaskRecords: dict.fromkeys(("write", "forget", "prune"), "shows nothing"),
     AgentRecords: {"write": "shows nothing"},
     LiveAgents: {
-        "enter": "the agent names its principal",
-        "leave": "shows nothing",
-        "still_runs": "an error's words",
+        "add": "the agent names its principal",
+        "remove": "shows nothing",
+        "still_running": "an error's words",
     },
     AgentBus: {"catalog": "types of agents, which are the workspace's"},
     TeamCoordinator: {},
@@ -427,7 +427,7 @@ HOLDS_NOTHING_OF_CALLERS = (
 IN_MEMORY = {
     "agents/live_agents:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
-    "agents/type_files:KnownTypes.types": "files of the workspace",
+    "agents/type_files:AgentTypes.types": "files of the workspace",
     **dict.fromkeys(
         ("calls/concurrency_limiter:ConcurrencyLimiter._away", "calls/concurrency_limiter:ConcurrencyLimiter._running"),
         OWN,
@@ -473,11 +473,11 @@ IN_MEMORY = {
     "commands/tasks/manager:TaskManager._watchers": "by a random id; shown to nobody",
     "commands/tasks/task:Task._read_up_to": "by session",
     "agents/teams/bus:AgentBus._for_clients": "by principal and session",
-    "agents/teams/bus:AgentBus._questions": "by a random id; the principal is compared",
+    "agents/teams/bus:AgentBus._requests": "by a random id; the principal is compared",
     **dict.fromkeys(
         ("agents/teams/coordinator:TeamCoordinator._mail", "agents/teams/coordinator:TeamCoordinator._teams"), OWN
     ),
-    "agents/teams/coordinator:TeamCoordinator._wants_idle": OWN,
+    "agents/teams/coordinator:TeamCoordinator._idle_watchers": OWN,
     "agents/teams/team:Team.members": "of one team",
     "upstreams/calls/login_offers:OfferedLogin._questions": "by session; only operators are asked",
     "upstreams/calls/output_check:OutputCheck._known": "schemas of an upstream",

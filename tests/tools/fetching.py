@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from goat_mcp.agents.models.choice import ModelChoice
-from goat_mcp.agents.models.options import ModelOptions
+from goat_mcp.agents.options import ModelOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest

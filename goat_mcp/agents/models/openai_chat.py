@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from goat_mcp.agents.models.completion import NotACompletion, read_completion
-from goat_mcp.agents.models.messages import openai_messages
-from goat_mcp.agents.models.options import EffortNames, ModelNames, ModelOptions
-from goat_mcp.agents.models.refusals import Refusal, wants_other_limit_name, without_key
+from goat_mcp.agents.models.chat_completions import NotACompletion, openai_messages, read_completion
+from goat_mcp.agents.models.endpoint_errors import EndpointError, mask_key, takes_other_limit_name
+from goat_mcp.agents.options import EffortNames, ModelNames, ModelOptions
 from goat_mcp.catalog.openai_format import function_definition
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest
@@ -63,24 +62,24 @@ class OpenAiChatModel:
         """Raises `ToolError`: NOT_CONFIGURED for a setting to mend, NETWORK, RATE, MODEL for what may pass."""
         key = await anyio.to_thread.run_sync(self._key)  # a file, or a keyring that somebody has to unlock
         named = self._named(request.model)
-        refusal = None
+        error_answer = None
         for attempt in range(TRIES):
-            if refusal is not None:
-                await self._sleep(refusal.retry_after_s or _FIRST_PAUSE_S * 2 ** (attempt - 1))
+            if error_answer is not None:
+                await self._sleep(error_answer.retry_after_s or _FIRST_PAUSE_S * 2 ** (attempt - 1))
             answer = await self._ask(request, named, key)
             if answer.status == 200:
                 return self._read(answer, named, key)
-            refusal = Refusal.read(answer.status, answer.headers, answer.body, key)
-            if not refusal.passes or (refusal.retry_after_s or 0) > LONGEST_PAUSE_S:
+            error_answer = EndpointError.read(answer.status, answer.headers, answer.body, key)
+            if not error_answer.passes or (error_answer.retry_after_s or 0) > LONGEST_PAUSE_S:
                 break
-        assert refusal is not None
-        raise refusal.error(
+        assert error_answer is not None
+        raise error_answer.error(
             base_url=self._options.base_url, model=named.id, model_setting=named.setting, has_key=bool(key)
         )
 
     async def _ask(self, request: ModelRequest, named: _NamedModel, key: str) -> WholeResponse:
         answer = await self._send(self._body(request, named), key)
-        if answer.status == 400 and named.id not in self._limit_names and wants_other_limit_name(answer.body):
+        if answer.status == 400 and named.id not in self._limit_names and takes_other_limit_name(answer.body):
             self._limit_names[named.id] = "max_completion_tokens"
             answer = await self._send(self._body(request, named), key)
         return answer
@@ -126,24 +125,24 @@ class OpenAiChatModel:
                 raise NotACompletion(f"more than {len(answer.body)} bytes")
             return read_completion(answer.body)
         except NotACompletion as wrong:
-            what = without_key(str(wrong), key)
+            what = mask_key(str(wrong), key)
             raise ToolError(
                 ErrorCode.MODEL,
                 f"the model endpoint {self._options.base_url} sent no usable answer of {named.id!r}: it is {what}",
                 "Check that agent.base_url speaks OpenAI's chat completions, or try again.",
             ) from None
 
-    def _named(self, wanted: str) -> _NamedModel:
-        if wanted and wanted not in ModelNames.model_fields:
-            return _NamedModel(wanted, "the call's `model`")
+    def _named(self, requested: str) -> _NamedModel:
+        if requested and requested not in ModelNames.model_fields:
+            return _NamedModel(requested, "the call's `model`")
         default = self._options.model
-        for name in (wanted, default):
+        for name in (requested, default):
             # The default may be one of those names too.
             if name in ModelNames.model_fields and (id := getattr(self._options.models, name)):
                 return _NamedModel(id, f"agent.models.{name}")
         if default:
             return _NamedModel(default, "agent.model")
-        where = f"agent.models.{wanted} or agent.model" if wanted else "agent.model"
+        where = f"agent.models.{requested} or agent.model" if requested else "agent.model"
         raise ToolError(
             ErrorCode.NOT_CONFIGURED,
             f"no model of {self._options.base_url} is named: {where} is not set",

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from goat_mcp.agents.engine import Mail
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
-from goat_mcp.agents.teams.member_mail import MemberMail, shown, store
+from goat_mcp.agents.teams.members import MemberMail, post_letter, render_letter
 from goat_mcp.agents.teams.team import EVERYONE, LEAD, Member, NewMember, Team
 from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.commands.tasks.task import Task, TaskStatus
@@ -45,7 +45,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class CreatedTeam:
     """A new team; `failed` names the members that could not be started, and why."""
 
     team: Team
@@ -68,12 +68,12 @@ class TeamCoordinator:
         self._start_member = start_member
         self._teams: dict[str, Team] = {}
         self._mail: dict[tuple[str, str], MemberMail] = {}
-        self._wants_idle: dict[tuple[str, str], set[str]] = {}
+        self._idle_watchers: dict[tuple[str, str], set[str]] = {}
 
     def team_of(self, principal: str) -> Team | None:
         return self._teams.get(principal)
 
-    async def create(self, name: str, description: str, members: Sequence[NewMember], ctx: ToolContext) -> Created:
+    async def create(self, name: str, description: str, members: Sequence[NewMember], ctx: ToolContext) -> CreatedTeam:
         """Make a team and start its members, side by side. Raises `ToolError` where there is a team already."""
         if (team := self._teams.get(ctx.principal)) is not None:
             raise ToolError(
@@ -98,13 +98,13 @@ class TeamCoordinator:
         finally:
             team.complete.set()
         await anyio.to_thread.run_sync(team.save)
-        return Created(team, failed)
+        return CreatedTeam(team, failed)
 
     async def join(self, team: Team, member: NewMember, ctx: ToolContext) -> Member:
         """Start one member. Raises `ToolError`."""
         check_name(member.name)
         key = (team.principal, member.name)
-        mail = MemberMail(Mailbox(team.folder, member.name), partial(self._at_rest, team, member.name))
+        mail = MemberMail(Mailbox(team.folder, member.name), partial(self._on_idle, team, member.name))
         self._mail[key] = mail
         try:
             started = await self._start_member(member, team, mail, ctx)
@@ -135,7 +135,7 @@ class TeamCoordinator:
             else:
                 delivered.append(name)
                 if notify_when_idle and name != LEAD:
-                    self._wants_idle.setdefault((team.principal, name), set()).add(sender)
+                    self._idle_watchers.setdefault((team.principal, name), set()).add(sender)
         return Delivery(tuple(delivered), failed)
 
     async def delete(self, name: str, ctx: ToolContext, *, force: bool) -> tuple[Team, tuple[str, ...]] | None:
@@ -159,7 +159,7 @@ class TeamCoordinator:
         self._teams.pop(ctx.principal, None)
         for member in team.members:
             self._mail.pop((team.principal, member), None)
-            self._wants_idle.pop((team.principal, member), None)
+            self._idle_watchers.pop((team.principal, member), None)
         return team, stopped
 
     async def with_letters(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
@@ -171,20 +171,20 @@ class TeamCoordinator:
         if not mailbox.has_unread():
             return result
         letters = await anyio.to_thread.run_sync(mailbox.take)
-        blocks = tuple(text_block(shown(letter)) for letter in letters)
+        blocks = tuple(text_block(render_letter(letter)) for letter in letters)
         # Text that is not in the facts: they must not stand in for it.
         return replace(result, content=(*result.content, *blocks), facts_replace_text=False)
 
-    async def _at_rest(self, team: Team, name: str, text: str) -> None:
+    async def _on_idle(self, team: Team, name: str, text: str) -> None:
         said = text if len(text) <= MAX_IDLE_TEXT_CHARS else text[:MAX_IDLE_TEXT_CHARS] + " [...]"
         letter = Letter(name, "idle", said, summary=f"{name} is idle")
-        for reader in {LEAD, *self._wants_idle.pop((team.principal, name), set())}:
+        for reader in {LEAD, *self._idle_watchers.pop((team.principal, name), set())}:
             await self._deliver(team, reader, letter)
 
     async def _deliver(self, team: Team, name: str, letter: Letter) -> str:
         """Returns why it failed, or nothing."""
         try:
-            await store(Mailbox(team.folder, name), letter)
+            await post_letter(Mailbox(team.folder, name), letter)
         except OSError as problem:
             return f"could not be stored: {problem.strerror or problem}"
         if (mail := self._mail.get((team.principal, name))) is not None:

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.commands.sandbox.confinement import Confinement
-from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
 from goat_mcp.commands.sandbox.landlock import Landlock
 from goat_mcp.commands.sandbox.launcher import launcher_command
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import PolicyPaths, SandboxPolicy
-from goat_mcp.commands.sandbox.protected_paths import ExistingPaths
+from goat_mcp.commands.sandbox.protected_paths import ExistingPaths, HiddenSearch
 from goat_mcp.commands.sandbox.sandbox import Sandbox
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.commands.sandbox.temporary_folders import SESSIONS, SessionFolders

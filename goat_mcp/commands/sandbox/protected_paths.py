@@ -1,4 +1,5 @@
-"""Which names below a writable directory a confined process may not change: what git, shells, editors and agents obey.
+"""Which names below a writable directory a confined process may not change: what git, shells, editors and agents obey;
+and which files the user's rules hide or protect.
 
 A command must not be able to use up the protection of older paths. So repositories are counted apart from all other
 names, and of each kind the paths found first come first, also those found by earlier processes.
@@ -13,7 +14,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,56 @@ from goat_mcp.commands.sandbox.git_directories import (
     protected_in,
 )
 from goat_mcp.files.workspace.protected import GIT
+
+_ENTERED_LAST = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".git", "target", "dist"})
+_MAX_FOUND = 200
+_HIDDEN_SCAN_S = 0.1
+_HIDDEN_REST_FACTOR = 10
+"""A scan that took 1 ms is good for 10 ms."""
+
+
+class HiddenSearch:
+    """Finds files that the user's rules let no command read, or change. Blocking.
+
+    `hides` judges an absolute path; `exactly` are paths that rules name without a wildcard.
+
+    Paths near the top are found first: at most 200, in at most 100 ms. A link cannot be hidden, since nothing can be
+    mounted on it; its target is.
+    """
+
+    def __init__(
+        self, hides: Callable[[str], bool], exactly: Callable[[], Sequence[Path]], *, scan_s: float = _HIDDEN_SCAN_S
+    ) -> None:
+        self._hides = hides
+        self._exactly = exactly
+        self._scan_s = scan_s
+        self._known: dict[tuple[Path, ...], tuple[float, tuple[Path, ...]]] = {}
+
+    def below(self, directories: Sequence[Path]) -> tuple[Path, ...]:
+        """Real paths of what exists, from a moment ago if the search takes long."""
+        key, now_s = tuple(directories), time.monotonic()
+        good_until_s, found = self._known.get(key, (0.0, ()))
+        if now_s >= good_until_s:
+            found = self._scan(directories, now_s + self._scan_s)
+            took_s = time.monotonic() - now_s
+            self._known[key] = (time.monotonic() + _HIDDEN_REST_FACTOR * took_s, found)
+        named = (Path(os.path.realpath(path)) for path in self._exactly() if os.path.exists(path))  # noqa: PTH110  # `Path` raises for what may not be looked at
+        return tuple(dict.fromkeys((*named, *found)))
+
+    def _scan(self, directories: Sequence[Path], until_s: float) -> tuple[Path, ...]:
+        found: list[Path] = []
+        waiting, last = deque(map(str, directories)), deque[str]()
+        while waiting or last:
+            folder = waiting.popleft() if waiting else last.popleft()
+            for entry in entries_of(folder):
+                if len(found) >= _MAX_FOUND or time.monotonic() > until_s:
+                    return tuple(found)
+                if self._hides(entry.path):
+                    found.append(Path(os.path.realpath(entry.path)))
+                elif entry.is_dir(follow_symlinks=False):
+                    (last if entry.name in _ENTERED_LAST else waiting).append(entry.path)
+        return tuple(found)
+
 
 _FILE = "found"
 """Not `.json`: the notes of placeholders in the same folder end in that."""

@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.commands.sandbox.confinement import Bounds, Confinement, Job, Launch, ProxyAccess
-from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
 from goat_mcp.commands.sandbox.options import Network, SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import SandboxPolicy
+from goat_mcp.commands.sandbox.protected_paths import HiddenSearch
 from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from goat_mcp.core.errors import ErrorCode, ToolError
 

@@ -1,6 +1,6 @@
-"""Which words of a command are only data to it: text that it prints, searches or sends, files, names of packages.
+"""Which words of a command are only data for it: text that it prints, searches or sends, files, names of packages.
 
-A denied program's name counts wherever it stands, but for these words (see `mentions`). So in doubt a word is no data.
+A denied program's name counts anywhere but in these words (see `mentions`). So in doubt a word is no data.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 from goat_mcp.commands.shell.options.build_tools import CHECKERS, SINGLE_TABLES, TOOLS
 from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS
-from goat_mcp.commands.shell.options.table import names
 from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.options.verbs import RUNNING_VERBS, VERB_TOOLS
 from goat_mcp.commands.shell.running_programs import CONTAINERS, CONTAINERS_RUN_BY, value_attached
-from goat_mcp.commands.shell.words import Words, bare_name
+from goat_mcp.commands.shell.words import Words, bare_name, names
 
 _RUN_NOTHING = names(
     "echo printf cd pushd popd dirs pwd true false : test [ [[ exit return kill type which whereis help apropos whatis "
@@ -23,7 +22,7 @@ _RUN_NOTHING = names(
     "strings realpath readlink basename dirname pgrep pkill killall pidof lsof notify-send logger curl locate getent "
     "id groups diff colordiff cmp zgrep ugrep rgrep find"
 )
-"""What `find` has behind -exec is seen as a command of its own."""
+"""The words of `find` behind -exec are a command of their own."""
 _LOOK_UP_OR_NAME = (("command", "-v"), ("command", "-V"), ("git", "tag"), ("git", "branch"))
 _KNOWN = {*TEXT_PROGRAMS, *FILE_PROGRAMS, *SINGLE_TABLES, *CHECKERS, *VERB_TOOLS, *TOOLS} | names(
     "git wget tar sed gsed"
@@ -33,13 +32,13 @@ _TAKE_FILES = {*CHECKERS} | names(
     "make gmake wget systemctl service journalctl useradd usermod userdel groupadd gpasswd adduser tar gtar bsdtar zip "
     "unzip rsync scp sftp install vim vi nvim view nano less more code gcc g++ cc c++ clang clang++"
 )
-"""Programs to which a plain word is a file, a service, a user; what they run else is named by options that stand in
-`running_options`, or in words that are not plain (`SHELL=rm`)."""
+"""Programs for which a plain word is a file, a service, a user. Programs that they run are named by options in
+`running_programs`, or by words that are not plain (`SHELL=rm`)."""
 _TAKE_NAMES = {*CONTAINERS, *TOOLS, *VERB_TOOLS} | names(
     "apt apt-get aptitude apt-cache dnf yum apk pacman brew snap port zypper dpkg dpkg-query rpm gem composer pipx "
     "rustup conda mamba nvm asdf mise glab svn hg jj"
 )
-"""As these, to which it is a package, an image, a branch - before a verb that runs something: `docker exec`."""
+"""Programs for which a plain word is a package, an image, a branch, until a verb that runs something: `docker exec`."""
 _RUNS_WHAT_FOLLOWS = (RUNNING_VERBS | CONTAINERS_RUN_BY | {"-exec", "config", "alias"}) - {"-e"}
 _PLAIN_WORD = re.compile(r"(?!-)[\w@%+./~-]*[\w.~-]|[\w.-]+(?:@[\w.-]+)?:[\w./~-]*")
 _NAMES_A_PROGRAM = re.compile(
@@ -63,7 +62,7 @@ _MODULE_OF_PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
 def words_that_may_run(words: Words, *, wraps: bool) -> Iterator[int]:
     """The indexes of those words that could be a program, or hold text with one.
 
-    `wraps`: the program runs others, and these are the words it keeps for itself.
+    `wraps`: the program runs others, and these are its own words.
     """
     name, rest = bare_name(words[0]), words[1:]
     if _MODULE_OF_PYTHON.match(name) and rest[:1] == ("-m",) and len(rest) > 1:

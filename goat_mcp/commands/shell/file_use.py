@@ -1,4 +1,7 @@
-"""A file as a script names it: a word, and what becomes of the file. Where the word leads is not known here."""
+"""How a command uses a file: the words of a command that name files, the paths that one may hold, and their use.
+
+Where a path leads is not known here.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 HERE, NUMBER, TIME = "\x01", "\x02", "\x03"
-"""Stand in a text for the directory the script is in, for a number, and for what `date` prints. No script holds
-such characters."""
+"""Stand in a text for the script's directory, for a number, and for the output of `date`. No script has these
+characters."""
 
 
 @dataclass(frozen=True)
 class FileUse:
     """`text` is a word, or a part of one, with its variables filled in; `magic`: its `*` and `?` are wildcards.
 
-    `writes`: the file is certainly changed, made or removed; `may_write`: perhaps it is; else it is named, and perhaps
-    read. `contents`: a folder counts as what lies in it, if the whole of that is meant by a rule.
-    `below`: so does what lies below it, but for names that fit `leaves_out` (of directories only behind which stands a
-    `/`, of files only behind which stands a `|`; a path from the folder before which stands a `/`); with `follows` also
-    what links lead to, without `sees_hidden` no name that begins with a dot.
-    `inside`: some file in it is written, whose name is not known.
+    `writes`: the file is certainly changed, made or removed; `may_write`: perhaps. Else it is named, and perhaps read.
+    `contents`: a folder counts as its content, if a rule means all of that.
+    `below`: all below a folder is used, but for names that match `leaves_out` (with `/` at the end directories only,
+    with `|` files only; with `/` at the beginning a path from the folder). With `follows` also the targets of links,
+    without `sees_hidden` no name that begins with a dot.
+    `inside`: some file in it is written, with an unknown name.
     """
 
     text: str
@@ -37,7 +40,7 @@ class FileUse:
 
 @dataclass(frozen=True)
 class FileDoubt:
-    """Something that cannot be followed as bash would: the `word`, why, and whether it may write."""
+    """A `word` that cannot be followed as bash would, why, and whether it may write."""
 
     word: str
     why: str
@@ -54,6 +57,10 @@ _OTHER_HOME = re.compile(r"(?:^|[=:])~[\w.-]")
 
 
 def parts_of(text: str) -> Iterator[str]:
+    """The paths that a word may hold: `k`, `--file=k`, `if=k`, `-fk`, `-d@k`, `host:k`, `"open('k')"`, `file:///k`.
+
+    One rule for all programs: in doubt a part counts as a path.
+    """
     yield text
     if text.startswith("-") and not text.startswith("--"):
         for at in range(2, min(len(text), _MAX_LETTERS)):
@@ -68,7 +75,7 @@ def parts_of(text: str) -> Iterator[str]:
 
 
 def cannot_tell(text: str) -> str:
-    """Why a word's paths cannot be followed although its text is known; empty if they can."""
+    """Why the paths of a word with known text cannot be followed; empty if they can."""
     if _OTHER_HOME.search(text):
         return "of the homes only `~` is followed"
     if (found := _FILE_URL.search(text)) is not None and _ODD_IN_URL.search(found[1]):
@@ -78,7 +85,8 @@ def cannot_tell(text: str) -> str:
 
 @dataclass(frozen=True)
 class Operands:
-    """`options` are as they were given; letters of a cluster (`-rn`) one by one, without the values of `values`."""
+    """The words of a command that are no options, its options (letters of a cluster such as `-rn` one by one), and the
+    values of some options."""
 
     words: tuple[str, ...]
     options: tuple[str, ...]

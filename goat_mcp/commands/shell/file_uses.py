@@ -1,8 +1,8 @@
-"""Every file that a script may name, and what about it cannot be followed exactly as bash would (R-SHELL-5b).
+"""Every file that a script may name, and what cannot be followed exactly as bash would (R-SHELL-5b).
 
 For rules that deny or ask, so in doubt more is found than is used. One rule for all programs: each word, and each part
 of it that could be a path, counts as a path. Tables hold exceptions only: texts, patterns and names that are no paths.
-What an interpreter's code or a script file names cannot be seen.
+The files that an interpreter's code or a script file names are unknown.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from itertools import chain
 from goat_mcp.commands.shell.command_extraction import ExtractedCommand, ExtractedCommands
 from goat_mcp.commands.shell.file_use import FileDoubt, FileUse, cannot_tell, parts_of
 from goat_mcp.commands.shell.known_values import KnownValues, Text
-from goat_mcp.commands.shell.not_paths import GREPS, not_paths
 from goat_mcp.commands.shell.options.followed import FOLLOWED, is_followed, not_followed
 from goat_mcp.commands.shell.read_folders import folders_read
-from goat_mcp.commands.shell.read_only import GIT_NAMES_ONLY, LISTS, PRINTS, VERB_PROGRAMS, git_verb, only_reads
+from goat_mcp.commands.shell.read_only import (
+    GIT_NAMES_ONLY,
+    GREPS,
+    LISTS,
+    PRINTS,
+    VERB_PROGRAMS,
+    git_verb,
+    not_paths,
+    only_reads,
+)
 from goat_mcp.commands.shell.running_programs import WRAPPERS
 from goat_mcp.commands.shell.words import Word
 from goat_mcp.commands.shell.written_files import files_written
@@ -29,7 +37,7 @@ _AWK_WRITES = re.compile(r"print[^;}\n]*>")
 _SED_RUNS = re.compile(r"(?:^|[\s;{}\d$!/,])e(?:\s|$)|[/|,#:@!%+][gpimIM0-9]*e[gpimIM0-9]*(?:[;}\n]|$)")
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _WRITES_IN_OTHER_WAYS = frozenset({"find", "sed", "gsed", "curl", "wget", "split", "uniq", "xxd", "man"})
-"""What they write, `files_written` does not say."""
+"""`files_written` does not know what they write."""
 _UNFOLLOWED_CHANGES = frozenset({"pushd", "popd"})
 
 
@@ -146,11 +154,11 @@ def _files_of(command: ExtractedCommand, values: KnownValues) -> CommandFiles:
     if "/" in command.program.text:
         program = tuple(FileUse(part, contents=True) for part in parts_of(command.program.text))
     if name in PRINTS:
-        # Only a wildcard could show something: names.
+        # Only a wildcard shows something: names.
         words = [word for word in command.words if not word.literal]
         uses = (FileUse(text.text, magic=True) for text in _texts(words, values)[0] if re.search(r"[*?]", text.text))
         return CommandFiles((*program, *uses))
-    texts, odd = _texts(command.words, values)
+    texts, unknown = _texts(command.words, values)
     plain = tuple(text.text for text in texts)
     reads_only = only_reads(name, plain)
     knows_writes = is_followed(name) and name not in _WRITES_IN_OTHER_WAYS
@@ -162,7 +170,7 @@ def _files_of(command: ExtractedCommand, values: KnownValues) -> CommandFiles:
         contents=name not in LISTS and name not in ("find", "git", "chmod", "chown", "tee", "touch", "rm"),
     )
     uses = [
-        replace(use, text=part, magic=text.magic, contents=use.contents and _is_place(name, part))
+        replace(use, text=part, magic=text.magic, contents=use.contents and _may_be_folder(name, part))
         for at, text in enumerate(texts)
         if at not in skipped
         for part in parts_of(text.text)
@@ -170,12 +178,12 @@ def _files_of(command: ExtractedCommand, values: KnownValues) -> CommandFiles:
     if name in ("sed", "gsed"):
         uses += [replace(use, text=path, may_write=True) for text in plain for path in _named_by_sed(text)]
     elif name in ("curl", "wget"):
-        # The file that a download is given its name by.
+        # The file that a download is named after.
         uses += [replace(use, text=re.split(r"[?#]", text)[0].rpartition("/")[2]) for text in plain if "/" in text]
     is_magic = any(text.magic for text in texts)
     certain = chain(files_written((name, *plain)), folders_read((name, *plain), piped=command.piped))
     uses += [replace(one, magic=is_magic) for one in certain]
-    doubts = tuple(_doubts(command, plain, odd, skipped, may_write=not reads_only))
+    doubts = tuple(_doubts(command, plain, unknown, skipped, may_write=not reads_only))
     named = [text if at not in skipped else "" for at, text in enumerate(plain)]
     folders = named if name in ("tar", "gtar", "bsdtar") else [] if name in GREPS else _values_of_options(named)
     return CommandFiles(
@@ -183,14 +191,14 @@ def _files_of(command: ExtractedCommand, values: KnownValues) -> CommandFiles:
     )
 
 
-def _is_place(name: str, part: str) -> bool:
+def _may_be_folder(name: str, part: str) -> bool:
     return "/" in part or name not in VERB_PROGRAMS
 
 
 def _doubts(
     command: ExtractedCommand,
     plain: Sequence[str],
-    odd: Sequence[tuple[str, str]],
+    unknown: Sequence[tuple[str, str]],
     skipped: frozenset[int],
     *,
     may_write: bool,
@@ -204,7 +212,7 @@ def _doubts(
     is_names_only = name == "git" and git_verb(plain)[0] in GIT_NAMES_ONLY
     if not is_names_only and not (name == "find" and not _find_acts(plain)):
         messages = {plain[at] for at in skipped}
-        for word, why in odd:
+        for word, why in unknown:
             if word not in messages:
                 yield FileDoubt(word, why, may_write)
     for at, text in enumerate(plain):
@@ -227,13 +235,13 @@ def _find_acts(words: Sequence[str]) -> bool:
 
 
 def _named_by_sed(script: str) -> Iterator[str]:
-    """What follows each letter that could be one of its commands `r`, `R`, `w` and `W`, or a flag `w`."""
+    """The text behind each letter that could be one of its commands `r`, `R`, `w` and `W`, or a flag `w`."""
     for found in re.finditer(r"[rRwW]", script[:2000]):
         yield script[found.end() :].partition("\n")[0].strip(" ;}")
 
 
 def _values_of_options(words: Sequence[str]) -> list[str]:
-    """What options may be given: in the same word or the next."""
+    """The values that options may have: in the same word or the next."""
     found: list[str] = []
     for at, word in enumerate(words):
         if not word.startswith("-") or len(word) < 2:

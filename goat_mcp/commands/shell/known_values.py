@@ -1,4 +1,4 @@
-"""The texts that a word of a script may become: its variables, braces and the few substitutions whose output is known.
+"""The texts that a word of a script may become: its variables, braces and the few substitutions with known output.
 
 For rules that deny or ask: what cannot be followed exactly as bash would is a doubt, with its reason (R-SHELL-5b).
 """
@@ -31,7 +31,7 @@ _TEMPORARY = "/tmp/tmp.XXXXXXXXXX"
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _RANGE = re.compile(r"\{(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?\}")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-"""An innermost pair that bash expands. It leaves `{}` and `@{1}` as they are."""
+"""An innermost pair that bash expands. Bash leaves `{}` and `@{1}` unchanged."""
 _LEFT_BRACES = re.compile(r"\{.*,.*\}", re.DOTALL)
 _MAX_ALTERNATIVES = 512
 _OTHER_RANGE = re.compile(r"\{[^{},]*\.\.[^{},]*\}")
@@ -40,7 +40,7 @@ _CHANGE_READING = frozenset(
     {"CDPATH", "GLOBIGNORE", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS", "TAR_OPTIONS", "GREP_OPTIONS", "CURL_HOME"}
     | {"RIPGREP_CONFIG_PATH", "WGETRC", "POSIXLY_CORRECT", "GIT_DIR", "GIT_WORK_TREE", "ZIPOPT", "RSYNC_OLD_ARGS"}
 )
-"""Variables that make bash or a program read its words otherwise."""
+"""Variables that change how bash or a program reads its words."""
 _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _PLAIN_DECLARATION = re.compile(r"-[xrgaA]+\Z")
@@ -50,14 +50,14 @@ _SET_BY_WORDS = _DECLARING | {"env", "sudo", "doas", "eval"}
 
 @dataclass(frozen=True)
 class Text:
-    """What a word may become. `magic`: its `*` and `?` are wildcards."""
+    """A text that a word may become. `magic`: its `*` and `?` are wildcards."""
 
     text: str
     magic: bool
 
 
 class KnownValues:
-    """Of one script. `problem`: why its words cannot be followed at all; empty if they can."""
+    """The values of one script's variables. `problem`: why its words cannot be followed at all; empty if they can."""
 
     def __init__(self, assigned: Sequence[Assigned], commands: Sequence[ExtractedCommand], home: str) -> None:
         self._values: dict[str, list[Word]] = {}
@@ -74,12 +74,12 @@ class KnownValues:
             self.problem = "IFS is set"
 
     def texts(self, word: Word) -> tuple[list[Text], str]:
-        """What a word may become, and why there may be more, if there may."""
+        """The texts that a word may become, and why there may be more; empty if there are none."""
         if word.literal:
             doubt = "~ is not the home once HOME is set" if "~" in word.text and "HOME" in self._values else ""
             return [Text(word.text, magic=False)], doubt
         if word.is_stream and _STREAM.match(word.text):
-            return [], ""  # a pipe; the commands in it are looked at themselves
+            return [], ""  # a pipe; the commands in it count by themselves
         try:
             found = list(dict.fromkeys(self._filled(word, 0)))
         except _Doubt as doubt:
@@ -153,11 +153,11 @@ class KnownValues:
                     self._assign(found[1], Word(found[3], word.literal))
                     if found[2]:
                         self._unknown.add(found[1])
-        is_odd = name in _DECLARING and any(
+        is_special = name in _DECLARING and any(
             word.text.startswith(("-", "+")) and not _PLAIN_DECLARATION.match(word.text) for word in words
         )
-        if is_odd or (name == "printf" and words[:1] and words[0].text.startswith("-v")) or name in _ASSIGNING:
-            if is_odd or any(not word.literal for word in words):
+        if is_special or (name == "printf" and words[:1] and words[0].text.startswith("-v")) or name in _ASSIGNING:
+            if is_special or any(not word.literal for word in words):
                 self.problem = f"{name} may set any variable"
             self._unknown.update(word.text.partition("[")[0].removeprefix("-v") for word in words)
             self._unknown |= {"REPLY", "MAPFILE", "OPTARG"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from goat_mcp.commands.shell.tree import ScriptTree, bare_text, excerpt, preorder, quoted_text, text_of
-from goat_mcp.commands.shell.words import Words
+from goat_mcp.commands.shell.words import Words, names
 
 _STRUCTURE = frozenset({"program", "list", "pipeline", "command", "command_name", "concatenation"})
 _WORD_PARTS = frozenset({"word", "number", "string", "raw_string"})
@@ -22,10 +22,7 @@ _BARE_WORD = re.compile(r"(?:[\w@%+=:,./^~!#-]|\\[^\n])+", re.DOTALL)
 _QUOTED = re.compile(r'"(?:[^"\\$`]|\\[^\n]|\$(?=[ "]))*"', re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=", re.DOTALL)
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
-_RESERVED = frozenset(
-    {"if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in"}
-    | {"function", "time", "coproc", "{", "}", "!", "[[", "]]", "["}
-)
+_RESERVED = names("if then else elif fi case esac for select while until do done in function time coproc { } ! [[ ]] [")
 _ASK_FOR = {
     "file_redirect": "a redirection",
     "heredoc_redirect": "a here-document",

@@ -1,6 +1,6 @@
-"""Programs that read all that lies below a folder they are given: which words are such folders.
+"""Programs that read all files below a folder: which words are such folders.
 
-What only lists names (`ls`, `find` without `-exec`) is not here, and neither is what git has stored.
+Programs that only list names (`ls`, `find` without `-exec`) are not here, and neither are git's stored files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WITH_PATTERN = ("-e", "-f", "--regexp", "--file")
 
 
 def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
-    """`piped`: what others print is on the command's standard input."""
+    """`piped`: the command reads the output of others."""
     name, rest = words[0], words[1:]
     if name in _GREPS or name == "rgrep":
         given = operands(rest, _GREP_VALUES)
@@ -57,8 +57,8 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
             target_is_last = not given.value_of("-t", "--target-directory")
             if name == "ln" and given.words:
                 # The folder that a link lies in decides what it leads to.
-                places = (*given.value_of("-t", "--target-directory"), given.words[-1], dirname(given.words[-1]))
-                sources = tuple(join(place, source) for place in places for source in given.words)
+                folders = (*given.value_of("-t", "--target-directory"), given.words[-1], dirname(given.words[-1]))
+                sources = tuple(join(folder, source) for folder in folders for source in given.words)
                 yield from (FileUse(text, may_write=True, below=True) for text in sources)
             # By a link what it leads to can be written, under another name.
             links = name == "ln" or given.has("-l", "-s", "--link", "--symbolic-link")
@@ -134,18 +134,18 @@ def _by_tar(rest: tuple[str, ...]) -> Iterator[FileUse]:
 
 
 def _names(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Those patterns of what is left out that are read alike by all: a name, perhaps with `*` and `?`."""
+    """The patterns that all programs read alike: a name, perhaps with `*` and `?`."""
     return tuple(one for one in patterns if re.fullmatch(r"[^/\[\]{}\\!|]+/?", one))
 
 
 def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Those that are a path without wildcards, as from the folder that is looked through."""
+    """The patterns that are a path without wildcards, from the searched folder."""
     plain = (one.removeprefix("./").strip("/") for one in patterns if "/" in one.rstrip("/") or one.endswith("/"))
     return tuple(f"/{one}" for one in plain if one and not re.search(r"[*?\[\]{}\\|]", one))
 
 
 def _without_contents(pattern: str) -> str:
-    """`secrets/**` leaves out what lies in `/secrets`, from where the search begins."""
+    """`secrets/**` leaves out the content of `/secrets`, from the searched folder."""
     stem = re.sub(r"/\*\*?\Z", "", pattern)
     return pattern if stem == pattern else f"/{stem}/".replace("//", "/")
 
@@ -160,14 +160,14 @@ def _left_out_by_tar(rest: Sequence[str], given: Operands) -> tuple[str, ...]:
     if any(re.match(r"--(?:no-)?(?:anchored|wildcards|ignore-case|recursion)|--no-w|--anch", word) for word in rest):
         return ()
     first = next((at for at, word in enumerate(rest) if word in given.words[:1]), len(rest))
-    # What stands behind the first file has no effect.
+    # Options behind the first file have no effect.
     patterns = operands(rest[:first], _TAR_VALUES).value_of("--exclude")
     here = _from_here(patterns) if set(given.words) <= {".", "./"} else ()
     return (*_names(tuple(one.rstrip("/") if one.endswith("/*") else one.removesuffix("/") for one in patterns)), *here)
 
 
 def _find_only_reads(rest: tuple[str, ...]) -> bool:
-    """Whether all that find does to what it finds is to run programs that write none of it."""
+    """Whether find only runs programs that do not write what it finds."""
     if any(re.match(r"-(?:delete|fprint|fls)", word) for word in rest):
         return False
     runs = [at for at, word in enumerate(rest) if re.match(r"-(?:exec|ok)", word)]

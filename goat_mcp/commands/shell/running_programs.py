@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from goat_mcp.commands.shell.words import Word
+from goat_mcp.commands.shell.words import Word, names
 
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh", "csh", "tcsh", "lksh", "pdksh"}
@@ -124,21 +124,9 @@ RUNNING_VERBS = {
     **{key: {"run"} for key in ("conda", "mamba", "micromamba")},
     **{key: {"run", "exec"} for key in ("volta", "nodenv", "goenv")},
 }
-CONTAINERS = frozenset(
-    {
-        "docker",
-        "podman",
-        "nerdctl",
-        "kubectl",
-        "oc",
-        "lxc",
-        "incus",
-        "ctr",
-        "crictl",
-        "docker-compose",
-        "podman-compose",
-    }
-    | {"apptainer", "singularity", "flatpak", "distrobox", "machinectl", "lxc-attach", "lxc-execute", "wsl"}
+CONTAINERS = names(
+    "docker podman nerdctl kubectl oc lxc incus ctr crictl docker-compose podman-compose apptainer singularity "
+    "flatpak distrobox machinectl lxc-attach lxc-execute wsl"
 )
 CONTAINERS_RUN_BY = frozenset({"run", "exec", "create", "shell", "enter", "-e", "--exec", "--"})
 TEXT_OPTIONS = {
@@ -149,35 +137,10 @@ TEXT_OPTIONS = {
     "script": ("-c", "--command"),
 }
 # Without a command they run a shell.
-OPENS_SHELL = frozenset(
-    {
-        "su",
-        "runuser",
-        "unshare",
-        "nsenter",
-        "chroot",
-        "script",
-        "ssh",
-        "rsh",
-        "remsh",
-        "sg",
-        "newgrp",
-        "login",
-        "setarch",
-    }
-    | {"i386", "i486", "i586", "i686", "x86_64", "linux32", "linux64", "uname26", "aarch64", "fakeroot", "fakechroot"}
-    | {
-        "firejail",
-        "proot",
-        "pkexec",
-        "aa-exec",
-        "schroot",
-        "systemd-nspawn",
-        "toolbox",
-        "tsocks",
-        "torsocks",
-        "systemd-run",
-    }
+OPENS_SHELL = names(
+    "su runuser unshare nsenter chroot script ssh rsh remsh sg newgrp login setarch i386 i486 i586 i686 x86_64 "
+    "linux32 linux64 uname26 aarch64 fakeroot fakechroot firejail proot pkexec aa-exec schroot systemd-nspawn toolbox "
+    "tsocks torsocks systemd-run"
 )
 FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 RUN_BY_VARIABLE = re.compile(
@@ -190,24 +153,8 @@ RUN_BY_GIT_KEY = re.compile(
     re.IGNORECASE,
 )
 # Builtins that evaluate a subscript in their arguments: printf -v 'a[$(rm x)]'.
-EVALUATES_SUBSCRIPTS = frozenset(
-    {
-        "printf",
-        "test",
-        "[",
-        "let",
-        "declare",
-        "typeset",
-        "local",
-        "export",
-        "readonly",
-        "read",
-        "unset",
-        "wait",
-        "mapfile",
-        "readarray",
-        "getopts",
-    }
+EVALUATES_SUBSCRIPTS = names(
+    "printf test [ let declare typeset local export readonly read unset wait mapfile readarray getopts"
 )
 BEFORE_COMMANDS = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "{"})
 """Reserved words. After `time` and after another `!` our grammar takes them for a program: time if rm x."""

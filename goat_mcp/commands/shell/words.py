@@ -44,3 +44,8 @@ def verb_index(rest: Sequence[str]) -> int:
 
 def without_global_options(words: Words) -> Words:
     return (words[0], *words[1 + verb_index(words[1:]) :])
+
+
+def names(text: str) -> frozenset[str]:
+    """The names in a text that lists them with blanks between, as most tables of options are written."""
+    return frozenset(text.split())

@@ -24,7 +24,7 @@ from goat_mcp.commands.shell.running_programs import (
     WRAPPERS,
     texts_of_options,
 )
-from goat_mcp.commands.shell.words import Word, bare_name, verb_index
+from goat_mcp.commands.shell.words import Word, bare_name, names, verb_index
 from goat_mcp.commands.shell.wrappers import STREAM_FILES, InnerCommands, add_wrapped, after_options
 
 _SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))\Z")
@@ -32,6 +32,7 @@ _SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))
 _ONLY_LOOKS_UP = re.compile(r"-p?[vV]")
 _FILE_BELOW_VARIABLE = re.compile(r"\$\{?\w+\}?/")
 _NOTHING_PRECEDES = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "npm", "pnpm", "yarn", "bun")
+_GIT_VERBS_WITH_COMMANDS = names("rebase filter-branch difftool mergetool ls-remote fetch pull push clone archive grep")
 _RUN_BY_SOCAT = re.compile(r"(?:EXEC|SYSTEM|SHELL):(.*)", re.DOTALL | re.IGNORECASE)
 
 
@@ -222,19 +223,7 @@ def _git(inner: InnerCommands, rest: list[Word]) -> None:
                 inner.add_text([Word(value.text.removeprefix("!"), value.literal)], "git config")
     elif verb == "bisect" and after and after[0].text == "run" and after[1:]:
         inner.commands.append(after[1:])
-    elif verb in (
-        "rebase",
-        "filter-branch",
-        "difftool",
-        "mergetool",
-        "ls-remote",
-        "fetch",
-        "pull",
-        "push",
-        "clone",
-        "archive",
-        "grep",
-    ):
+    elif verb in _GIT_VERBS_WITH_COMMANDS:
         for position, word in enumerate(after):
             option, equals, value = word.text.partition("=")
             if re.match(r"-[xuO]\Z|--(?:exec|extcmd|upload-p|receive-p|open-files|.*-filter)", option):

@@ -1,7 +1,7 @@
 """Programs that certainly change files: which of their words are those files.
 
-What a program may write besides (a build, a formatter, a patch's targets by name) is not known; where it is certain
-that it writes, and unknown what, the directory it writes in is told.
+What else a program may write (a build, a formatter, a patch's targets) is unknown. If it certainly writes files with
+unknown names, their directory counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All background tasks of the process: start, find, stop."""
+"""All background tasks of the process: start, find, stop; and their resources `goat://tasks` and `goat://tasks/ID`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 
 from goat_mcp.commands.tasks.records import KEEP_ENDED_S, LostTask, TaskRecord, TaskRecords
 from goat_mcp.commands.tasks.task import Task, TaskStatus, TaskWork
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
-from goat_mcp.core.resources import Announcements
+from goat_mcp.core.resources import Announcements, Reading, json_entry, json_reading, last_part, template
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
@@ -215,3 +218,49 @@ def _lost(record: TaskRecord) -> Task:
 def _runs_elsewhere(record: TaskRecord) -> bool:
     """Whether the task runs in another process."""
     return record.status == TaskStatus.RUNNING and record.server_is_alive
+
+
+_TITLE_CHARS = 2000
+
+
+class TaskResources:
+    entries = (json_entry(TASKS_URI, "tasks", "Your background tasks, newest first: what they are and how they do"),)
+    templates = (template(f"{TASKS_URI}/{{id}}", "task", "One background task: status and output", "application/json"),)
+
+    def __init__(self, tasks: TaskManager, max_chars: int) -> None:
+        """`max_chars` bounds the output of a task that one reading shows: its head and tail."""
+        self._tasks = tasks
+        self._max_chars = max_chars
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        if uri == TASKS_URI:
+            tasks = await self._tasks.known(ctx.principal)
+            return json_reading({"tasks": [_task_facts(task) for task in tasks]})
+        task_id = last_part(uri, f"{TASKS_URI}/")
+        if task_id is None:
+            return None
+        try:
+            task = await self._tasks.find(task_id, ctx.principal)
+        except ToolError:
+            return None
+        if task.id != task_id:
+            return None  # found by a name, under which no change is announced
+        part = task.work.output(self._max_chars, 0)
+        return json_reading({**_task_facts(task), "output": part.text, "truncated": part.truncated})
+
+
+def _task_facts(task: Task) -> dict[str, Any]:
+    outcome = task.work.outcome
+    path = task.work.output_file
+    return {
+        "id": task.id,
+        "uri": f"{TASKS_URI}/{task.id}",
+        "kind": task.work.kind,
+        "title": task.work.title[:_TITLE_CHARS],
+        "status": str(task.status),
+        "exit_code": None if outcome is None else outcome.exit_code,
+        "reason": "" if outcome is None else outcome.reason,
+        "started_at": datetime.fromtimestamp(task.started_at_s, UTC).isoformat(timespec="seconds"),
+        "seconds": round(task.work.seconds, 1),
+        "output_file": None if path is None else str(path),
+    }

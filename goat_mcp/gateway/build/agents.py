@@ -14,12 +14,11 @@ from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
 from goat_mcp.agents.records import AgentRecords
 from goat_mcp.agents.spawner import Spawner
-from goat_mcp.agents.teams.agent_members import AgentMembers
 from goat_mcp.agents.teams.bus import AgentBus
 from goat_mcp.agents.teams.coordinator import TeamCoordinator
+from goat_mcp.agents.teams.members import AgentMembers
 from goat_mcp.agents.type_files import TypeFiles
-from goat_mcp.agents.worktree import Worktrees
-from goat_mcp.agents.worktree_calls import WorktreeCalls
+from goat_mcp.agents.worktree import WorktreeCalls, Worktrees
 from goat_mcp.calls.batch import BatchOutcome
 from goat_mcp.calls.pipeline import CallRequest
 from goat_mcp.catalog.catalog import Catalog

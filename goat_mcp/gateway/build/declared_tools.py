@@ -26,7 +26,7 @@ from goat_mcp.upstreams.config.upstream_files import DeclaredEntry
 
 if TYPE_CHECKING:  # loaded where there are some
     from goat_mcp.manifests.folder import ManifestSet
-    from goat_mcp.manifests.manifests import Manifests, Surroundings
+    from goat_mcp.manifests.manifests import Manifests, ManifestServices
     from goat_mcp.manifests.problem import ManifestProblem
     from goat_mcp.manifests.skills import SkillProblem
 
@@ -60,7 +60,7 @@ class DeclaredTools:
         registry: Registry,
         state: StateDirectory,
         writable: Sequence[Path],
-        surroundings: Callable[[], Surroundings],
+        services: Callable[[], ManifestServices],
     ) -> None:
         """`writable` is where calls may write. Raises `BrokenSettings` for a directory that cannot be read whole."""
         if self._read is not None:
@@ -68,10 +68,8 @@ class DeclaredTools:
 
             self._state = state
             chosen_manifests.seal(self._read.folders, self.settings, state, writable)
-            self._manifests = Manifests(
-                self._read.folders, self._read.shipped, surroundings=surroundings(), registry=registry
-            )
-            self._manifests.use(self._read.folders.read())
+            self._manifests = Manifests(self._read.folders, self._read.shipped, services=services(), registry=registry)
+            self._manifests.register(self._read.folders.read())
             self.toolsets = chosen_manifests.declared_toolsets(self._manifests.declared)
         if self.settings.skills:
             from goat_mcp.manifests.skills import SOURCE, read_skills
@@ -161,7 +159,7 @@ class DeclaredTools:
                     problem = ManifestProblem(folder, 0, f"nothing of it is used: {broken.message}", broken.suggestion)
                     self._folder_problems = (*self._folder_problems, problem)
                     copy = self._state.folder() / "no_manifests"
-                self._manifests.read_instead(folder, copy)
+                self._manifests.replace_with_copy(folder, copy)
 
     def why_missing(self, name: str) -> ToolError | None:
         """For a tool of a resource whose manifest cannot be used: what is wrong with that."""
@@ -172,7 +170,7 @@ class DeclaredTools:
             if problem.is_fatal and problem.line and _speaks_of(problem.file, resource):
                 return ToolError(
                     ErrorCode.TOOL_NOT_FOUND,
-                    f"{name[:200]} is not there, since its manifest cannot be used: {problem.place}: {problem.what}",
+                    f"{name[:200]} is not there, since its manifest cannot be used: {problem.location}: {problem.what}",
                     f"Tell the user: {problem.remedy}.",
                 )
         return None
@@ -186,13 +184,13 @@ class DeclaredTools:
         """What declared toolsets name that is nowhere."""
         if self._manifests is None or not self._manifests.declared.toolsets:
             return ()
-        from goat_mcp.manifests.toolset_members import UpstreamNames, strange_members
+        from goat_mcp.manifests.toolset_checks import UpstreamNames, unknown_members
 
         names: UpstreamNames | None = None
         if self._upstreams is not None:
             are_flat = any(upstream.naming == "flat" for upstream in self._upstreams)
             names = UpstreamNames([upstream.server for upstream in self._upstreams], are_flat)
-        return tuple(strange_members(self._manifests.declared, names, chosen_manifests.shipped))
+        return tuple(unknown_members(self._manifests.declared, names, chosen_manifests.shipped))
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with it now: `name`, `reason_code`, `detail`."""

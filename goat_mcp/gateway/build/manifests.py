@@ -89,7 +89,7 @@ def seal(folders: ManifestFolders, settings: Settings, state: StateDirectory, wr
     for folder in folders.watched:
         is_trusted = any(path.is_relative_to(folder) for path in settings.contents)
         if os.path.isdir(folder) and (is_trusted or is_within_reach(folder, writable)):  # noqa: PTH112  # as above
-            folders.read_instead(folder, copy_of(folder, settings, state))
+            folders.replace_with_copy(folder, copy_of(folder, settings, state))
 
 
 def copy_of(folder: Path, settings: Settings, state: StateDirectory) -> Path:

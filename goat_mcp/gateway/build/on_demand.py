@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from goat_mcp.gateway.preflight import Preflight
     from goat_mcp.gateway.resource_calls import ResourceCalls
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
-    from goat_mcp.manifests.manifests import Surroundings
+    from goat_mcp.manifests.manifests import ManifestServices
 
 
 _NEEDED_BY_CALLS = (
@@ -185,9 +185,9 @@ class OnDemand:
 
     def agents_of(self, ctx: ToolContext) -> AgentRuntime:
         """The agents as one call may use them."""
-        from goat_mcp.agents.teams.callers_agents import CallersAgents
+        from goat_mcp.agents.teams.call_runtime import CallRuntime
 
-        return CallersAgents(lambda: self.agents().bus, ctx)
+        return CallRuntime(lambda: self.agents().bus, ctx)
 
     def _memories(self) -> Memories | None:
         """What models wrote down for later; None if no tool does."""
@@ -244,11 +244,11 @@ def handler_surroundings(
     tool: Callable[[str], AnyTool],
     agents_of: Callable[[ToolContext], AgentRuntime],
     restart: Restart,
-) -> Surroundings:
+) -> ManifestServices:
     """What declared tools are run over. Loads what runs background tasks."""
+    from goat_mcp.manifests.handler_api import Host
     from goat_mcp.manifests.handler_log import HandlerLog
-    from goat_mcp.manifests.host import Host
-    from goat_mcp.manifests.manifests import Surroundings
+    from goat_mcp.manifests.manifests import ManifestServices
     from goat_mcp.processes.computing.fair_queue import FairQueue
 
     s = services
@@ -271,4 +271,4 @@ def handler_surroundings(
         computing=FairQueue(),
         max_chars=s.settings.output.max_chars,
     )
-    return Surroundings(host=host, config=s.settings.tools, agents=agents_of, log=HandlerLog(s.telemetry))
+    return ManifestServices(host=host, config=s.settings.tools, agents=agents_of, log=HandlerLog(s.telemetry))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-from goat_mcp.commands.tasks.resources import TaskResources
+from goat_mcp.commands.tasks.manager import TaskResources
 from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.resources import ResourceProvider
 from goat_mcp.core.rights import Rights

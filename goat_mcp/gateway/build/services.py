@@ -113,7 +113,7 @@ class Services:
 
     def _sandbox(self) -> Sandbox:
         from goat_mcp.commands.sandbox import factory
-        from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
+        from goat_mcp.commands.sandbox.protected_paths import HiddenSearch
         from goat_mcp.files.workspace.protected import protected_reason
 
         rules = self.directories.file_rules
@@ -162,8 +162,7 @@ class Services:
         review = Review(staged, journal, self.workspace, self.announcements, self.audit)
         written = None
         if options.git_stage == "on":
-            from goat_mcp.agents.git_stager import GitStager
-            from goat_mcp.agents.repository_git import RepositoryGit
+            from goat_mcp.agents.repository_git import GitStager, RepositoryGit
 
             written = GitStager(RepositoryGit(self.environment)).stage
         return FileChanges(review, review_mode=options.review_mode, written=written)

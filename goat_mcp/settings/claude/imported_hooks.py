@@ -1,8 +1,8 @@
 """The hooks of a Claude Code settings file, with the meaning they have there.
 
 Exit code 2 refuses, any other failure is logged and the call goes on (R-HOOK-2). A command line is run by `sh -c`,
-`command` with `args` without a shell (R-HOOK-1). Kinds of hooks other than programs, and events that this program
-does not have, are notes.
+`command` with `args` without a shell (R-HOOK-1). Kinds of hooks other than programs, events that this program does not
+have, and tools that do not exist here are notes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from typing import Any
 
 from goat_mcp.calls.hooks.command import BrokenMatcher, HookCommand, Matcher
 from goat_mcp.calls.hooks.options import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
+from goat_mcp.catalog.builtin_contracts import builtin_names
+from goat_mcp.core.names import NAME_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.settings.claude.locations import JsonFile
-from goat_mcp.settings.claude.tool_names import unknown_tool
 
 DEFAULT_TIMEOUT_S = 600.0
 """Claude Code's own for programs."""
 _SERVER = re.compile(r"mcp__(?!.*__)[A-Za-z0-9_-]+\Z")
 _EVENTS: Mapping[str, HookEvent] = {event: event for event in EVENTS}
+
+_TOOL = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(?:\(|\Z)")
 
 
 def imported_hooks(file: JsonFile, at: int, notes: list[str]) -> Iterator[HookCommand]:
@@ -119,3 +122,14 @@ def _timeout_s(file: JsonFile, members: dict[str, int]) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise file.broken(members["timeout"], f"timeout has to be a number of seconds over 0, not {value!r:.40}")
     return min(float(value), MAX_TIMEOUT_S)
+
+
+def unknown_tool(rule: str) -> str | None:
+    """The tool a rule names, where it is none of ours. None for any other rule, a broken one too."""
+    match = _TOOL.match(rule)
+    if match is None:
+        return None
+    tool = match[1]
+    if tool.startswith(UPSTREAM_PREFIX) or tool in builtin_names() or tool in NAME_ALIASES:
+        return None
+    return tool

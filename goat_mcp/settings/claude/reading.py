@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.settings.claude.imported_hooks import imported_hooks
+from goat_mcp.settings.claude.imported_hooks import imported_hooks, unknown_tool
 from goat_mcp.settings.claude.locations import BrokenClaudeSettings, JsonFile
-from goat_mcp.settings.claude.tool_names import unknown_tool
 
 __all__ = ["BrokenClaudeSettings", "ClaudeSettings", "RuleText", "read_claude_settings"]
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from goat_mcp.agents.models.choice import ModelChoice
-from goat_mcp.agents.models.options import ModelOptions
+from goat_mcp.agents.options import ModelOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.model import ModelMessage, ModelReply, ModelRequest
 from goat_mcp.web.http import HttpClient, HttpOptions

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.agents.models.completion import NotACompletion, read_completion
-from goat_mcp.agents.models.messages import openai_messages
+from goat_mcp.agents.models.chat_completions import NotACompletion, openai_messages, read_completion
 from goat_mcp.core.model import ModelMessage, ModelReply, ModelRequest, malformed_arguments
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goat_mcp.agents.models.messages import openai_messages
+from goat_mcp.agents.models.chat_completions import openai_messages
 from goat_mcp.core.model import ModelMessage, ModelRequest
 
 PIXEL = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}

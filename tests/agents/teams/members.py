@@ -35,7 +35,7 @@ class Members:
         return Member(member.name, task.id, f"agent:{member.name}")
 
     async def _live(self, name: str, mail: Mail, work: Work) -> None:
-        while more := await mail.at_rest(f"{name} is done"):
+        while more := await mail.when_idle(f"{name} is done"):
             self.heard[name] += more
         work.end(TaskOutcome(TaskStatus.COMPLETED))
 

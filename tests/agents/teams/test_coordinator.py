@@ -208,14 +208,14 @@ async def test_one_that_has_ended_reads_no_mail(bench: Bench) -> None:
 
 async def test_sent_means_stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     await bench.create(TESTER, WRITER)
-    real = coordinator.store
+    real = coordinator.post_letter
 
     async def full(mailbox: Any, letter: Any) -> None:
         if mailbox.owner == "tester":
             raise OSError(28, "No space left on device")
         await real(mailbox, letter)
 
-    monkeypatch.setattr(coordinator, "store", full)
+    monkeypatch.setattr(coordinator, "post_letter", full)
 
     assert await code_of(bench.send(to="tester", message="x")) is ErrorCode.DELIVERY
     sent = await bench.send(to="*", message="x")

@@ -57,7 +57,7 @@ async def holds(condition: Callable[[], bool]) -> None:
 
 def soon(_: ToolContext) -> float:
     """In place of the 45 s that a call may wait."""
-    return 10.0
+    return 4.0
 
 
 def runs(pid: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from goat_mcp.state.file_lock import file_lock
 from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.login_store import LoginFacts, LoginStore, StoredLogin
+from tests.quick_start import script_command
 from tests.upstreams.fleet import fleet
 from tests.upstreams.oauth.guarded_server import guarded_server, log_in, login_of, logins_of
 
@@ -46,7 +46,7 @@ def stored(folder: Path) -> StoredLogin:
 
 def calling_process(folder: Path, url: str, go: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "calling_process.py"), str(folder), url, str(go)],
+        script_command(Path(__file__).parent / "calling_process.py", str(folder), url, str(go)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,6 +11,7 @@ import pytest
 
 from goat_mcp.calls.permissions.approval import approval_form
 from goat_mcp.calls.permissions.call import Call
+from goat_mcp.gateway.status import doctor
 from goat_mcp.gateway.status.doctor import upstreams_examined
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamTool, upstream_tool
@@ -37,7 +38,11 @@ async def goat(changing: Changing, *words: str) -> str:
     return await anyio.to_thread.run_sync(lambda: run("lock", *words, cwd=changing.folder).stdout)
 
 
-async def test_f13_12_first_sights_that_are_suspicious_are_listed_by_doctor_and_lock(changing: Changing) -> None:
+async def test_f13_12_first_sights_that_are_suspicious_are_listed_by_doctor_and_lock(
+    changing: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is listed already: waiting for another list would be in vain.
+    monkeypatch.setattr(doctor, "MAX_WAIT_S", 0.5)
     async with fleet(changing.folder, {"x": changing.entry()}) as running:
         assert (await running.call("mcp__x__t")).text == "t ran"
         findings = await upstreams_examined(running.upstreams, (), lambda status: None)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from goat_mcp.commands.shell.options.table import Arguments, OptionTable, names
+from goat_mcp.commands.shell.options.table import Arguments, OptionTable
+from goat_mcp.commands.shell.words import names
 
 _COMMON = "help version"
 _COMPRESS = OptionTable(

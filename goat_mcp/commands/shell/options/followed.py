@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS, find_problem
-from goat_mcp.commands.shell.options.table import OptionTable, names
+from goat_mcp.commands.shell.options.table import OptionTable
 from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS
+from goat_mcp.commands.shell.words import names
 
 _COMMON = "help version"
 _COPY = OptionTable(

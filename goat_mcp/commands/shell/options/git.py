@@ -8,32 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from goat_mcp.commands.shell.options.table import Arguments, OptionTable, names, values_among
-from goat_mcp.commands.shell.words import bare_name
+from goat_mcp.commands.shell.options.table import Arguments, OptionTable, values_among
+from goat_mcp.commands.shell.words import bare_name, names
 
 _GLOBAL_FLAGS = frozenset(
     {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs"}
     | {"--icase-pathspecs", "--no-replace-objects", "--no-lazy-fetch", "--version"}
 )
-_NEVER_VERBS = frozenset(
-    {"config", "bisect", "submodule", "filter-branch", "filter-repo", "difftool", "mergetool", "daemon", "instaweb"}
-    | {"gui", "citool", "gitk", "hook", "credential", "send-email", "upload-pack", "receive-pack", "upload-archive"}
-    | {
-        "shell",
-        "merge-index",
-        "merge-one-file",
-        "remote-ext",
-        "remote-fd",
-        "fast-import",
-        "http-backend",
-        "p4",
-        "svn",
-        "cvsserver",
-        "archimport",
-        "maintenance",
-        "help",
-        "web--browse",
-    }
+_NEVER_VERBS = names(
+    "config bisect submodule filter-branch filter-repo difftool mergetool daemon instaweb gui citool gitk hook "
+    "credential send-email upload-pack receive-pack upload-archive shell merge-index merge-one-file remote-ext "
+    "remote-fd fast-import http-backend p4 svn cvsserver archimport maintenance help web--browse"
 )
 """Verbs that exist to run other programs or to choose which run; only an exact rule covers them."""
 _NEVER_OPTIONS = names(

@@ -6,10 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-
-def names(text: str) -> frozenset[str]:
-    """The names in a text that lists them with blanks between, as most tables of options are written."""
-    return frozenset(text.split())
+from goat_mcp.commands.shell.words import names
 
 
 @dataclass(frozen=True)

@@ -12,45 +12,28 @@ from goat_mcp.commands.shell.options.sed import sed_problem
 from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS, WEB_PROGRAMS
 from goat_mcp.commands.shell.options.verbs import VERB_TOOLS, unknown_problem, verb_problem
 from goat_mcp.commands.shell.running_programs import SHELLS, WRAPPERS
-from goat_mcp.commands.shell.words import bare_name
+from goat_mcp.commands.shell.words import bare_name, names
 
-_BUILTINS = frozenset(
-    {"eval", "source", ".", "trap", "alias", "unalias", "hash", "history", "enable", "set", "shopt", "mapfile", "fc"}
-    | {"readarray", "bind", "complete", "compgen", "let", "read", "unset", "wait", "getopts", "declare", "typeset"}
-    | {"local", "export", "readonly", "pushd", "popd", "dirs", "test", "suspend", "logout", "exit", "return", "break"}
-    | {"continue", "shift", "umask", "ulimit", "caller", "disown", "fg", "bg", "compopt", "times"}
+_BUILTINS = names(
+    "eval source . trap alias unalias hash history enable set shopt mapfile fc readarray bind complete compgen let "
+    "read unset wait getopts declare typeset local export readonly pushd popd dirs test suspend logout exit return "
+    "break continue shift umask ulimit caller disown fg bg compopt times"
 )
 """Of bash: they run text, change what later words mean, or evaluate subscripts in their arguments."""
-_PROGRAMS = frozenset(
-    {"awk", "gawk", "mawk", "nawk", "perl", "ruby", "php", "lua", "luajit", "tclsh", "wish", "expect", "osascript", "R"}
-    | {"Rscript", "julia", "ghci", "irb", "guile", "racket", "scala", "groovy", "jshell", "pwsh", "powershell", "cmd"}
-    | {"ssh", "scp", "sftp", "rsync", "rsh", "mosh", "telnet", "nc", "ncat", "netcat", "socat", "ftp", "lftp"}
-    | {"gdb", "lldb", "valgrind", "perf", "vim", "vi", "view", "nvim", "ex", "ed", "emacs", "nano", "less", "more"}
-    | {"most", "pg", "screen", "tmux", "sqlite3", "psql", "mysql", "mariadb", "mongosh", "redis-cli", "crontab", "at"}
-    | {"batch", "systemctl", "launchctl", "open", "xdg-open", "dpkg", "apt", "apt-get", "dnf", "yum", "tcpdump", "zip"}
-    | {"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "as", "ctags", "cpio", "ansible", "ansible-playbook"}
-    | {"parallel", "make-kpkg", "m4", "cscope", "gimp", "ffmpeg", "convert", "magick", "openssl", "nmap", "wish"}
+_PROGRAMS = names(
+    "awk gawk mawk nawk perl ruby php lua luajit tclsh wish expect osascript R Rscript julia ghci irb guile racket "
+    "scala groovy jshell pwsh powershell cmd ssh scp sftp rsync rsh mosh telnet nc ncat netcat socat ftp lftp gdb "
+    "lldb valgrind perf vim vi view nvim ex ed emacs nano less more most pg screen tmux sqlite3 psql mysql mariadb "
+    "mongosh redis-cli crontab at batch systemctl launchctl open xdg-open dpkg apt apt-get dnf yum tcpdump zip gcc "
+    "g++ cc c++ clang clang++ ld as ctags cpio ansible ansible-playbook parallel make-kpkg m4 cscope gimp ffmpeg "
+    "convert magick openssl nmap"
 )
 _LIKE_PROGRAMS = re.compile(
     r"[rg]?vim?(?:diff)?|emacs(?:client)?|.*awk|qemu-.*|.*-(?:gcc|g\+\+|cc|ld)|ld(?:-.*)?\.so.*"
 )
-_INTERPRETERS = frozenset(
-    {
-        "python",
-        "pythonw",
-        "ipython",
-        "bpython",
-        "ptpython",
-        "jython",
-        "pypy",
-        "node",
-        "nodejs",
-        "deno",
-        "ts-node",
-        "tsx",
-    }
-    | {"jruby", "java", "dotnet", "mono", "wine", "wine64", "swift", "elixir", "iex", "erl", "raku", "octave"}
-    | {"sbcl"}
+_INTERPRETERS = names(
+    "python pythonw ipython bpython ptpython jython pypy node nodejs deno ts-node tsx jruby java dotnet mono wine "
+    "wine64 swift elixir iex erl raku octave sbcl"
 )
 _VARIANT = re.compile(
     r"(?:(?<![\d_])-?\d[\d.]*+[a-z]?(?:-[\w.+-]+)?"

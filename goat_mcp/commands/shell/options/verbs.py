@@ -8,7 +8,8 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from goat_mcp.commands.shell.options.table import OptionTable, names
+from goat_mcp.commands.shell.options.table import OptionTable
+from goat_mcp.commands.shell.words import names
 
 RUNNING_VERBS = names(
     "run exec x dlx shell ssh eval execute sh bash repl console call invoke spawn script run-script source attach "

@@ -1,7 +1,6 @@
-"""YAML as plain values that know their lines. Strict: a key stands once, is a text, and nothing but JSON's kinds of
-values is meant by anything.
+"""YAML as plain values with their lines. Strict: keys are texts and unique, and all values are of JSON's kinds.
 
-The reader in C is used where it is there: it is what makes hundreds of files a matter of a tenth of a second.
+The C reader is used if it is installed: with it, hundreds of files take a tenth of a second.
 """
 
 from __future__ import annotations
@@ -37,47 +36,47 @@ _MAX_NUMBER_BITS = 1_000
 _KINDS = {str: "text", bool: "boolean", int: "number", float: "number"}
 _SHOWN_CHARS = 60
 
-Place = tuple[str | int, ...]
+ValuePath = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the document's root."""
 
 
 @dataclass(frozen=True)
-class MarkedDocument:
-    """One YAML document: its value, and the line (from 1) of each value in it. `folder` is where the files lie that it
-    speaks of: beside `file`, or beside a copy of it. `words` are the values that YAML takes for no text, as they are
-    written: `on`, `12:30`."""
+class YamlDocument:
+    """One YAML document: its value, and the line (from 1) of each value in it. `folder` holds the files that it names:
+    the folder of `file`, or of a copy. `literals` are the values that YAML does not take for text, as written: `on`,
+    `12:30`."""
 
     file: Path
     tree: Any
-    lines: dict[Place, int]
+    lines: dict[ValuePath, int]
     folder: Path
-    words: dict[Place, str] = field(default_factory=dict[Place, str])
+    literals: dict[ValuePath, str] = field(default_factory=dict[ValuePath, str])
 
-    def line_of(self, place: Place) -> int:
-        """The line of a value, or of the nearest one around it that is there."""
-        while place not in self.lines:
-            place = place[:-1]
-        return self.lines[place]
+    def line_of(self, path: ValuePath) -> int:
+        """The line of a value, or of the nearest one around it that exists."""
+        while path not in self.lines:
+            path = path[:-1]
+        return self.lines[path]
 
-    def shown(self, place: Place, value: Any) -> str:
-        """The value there as a person would recognise it."""
+    def describe(self, path: ValuePath, value: Any) -> str:
+        """The value there in words that a person recognises."""
         if isinstance(value, dict | list):
             return "a list" if isinstance(value, list) else "a mapping"
         if value is None:
             return "nothing"
-        return f"the {_KINDS[type(value)]} {self.words.get(place, str(value))!r:.{_SHOWN_CHARS}}"
+        return f"the {_KINDS[type(value)]} {self.literals.get(path, str(value))!r:.{_SHOWN_CHARS}}"
 
-    def quoted(self, place: Place) -> str:
-        """What to write there to mean a text; empty where it is one, or holds others."""
-        word = self.words.get(place, "")
+    def quoting_hint(self, path: ValuePath) -> str:
+        """What to write there to mean a text; empty if it is one, or a collection."""
+        word = self.literals.get(path, "")
         return f"quote it: '{word:.{_SHOWN_CHARS}}'" if word else ""
 
-    def problem(self, place: Place, what: str, remedy: str, *, is_fatal: bool = True) -> ManifestProblem:
-        return ManifestProblem(self.file, self.line_of(place), what, remedy, is_fatal)
+    def problem(self, path: ValuePath, what: str, remedy: str, *, is_fatal: bool = True) -> ManifestProblem:
+        return ManifestProblem(self.file, self.line_of(path), what, remedy, is_fatal)
 
 
-def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Sequence[MarkedDocument]:
-    """All documents of a file that are not empty. Raises `BrokenManifest` where it is not YAML as above."""
+def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Sequence[YamlDocument]:
+    """All documents of a file that are not empty. Raises `BrokenManifest` if it is not YAML as above."""
     if len(data) > MAX_BYTES:
         raise _broken(file, 1, f"the file is longer than {MAX_BYTES} bytes", "split it")
     try:
@@ -126,36 +125,36 @@ def _broken(file: Path, line: int, what: str, remedy: str) -> BrokenManifest:
     return BrokenManifest(ManifestProblem(file, line, what, remedy))
 
 
-def _document(file: Path, root: yaml.Node, folder: Path) -> MarkedDocument:
+def _document(file: Path, root: yaml.Node, folder: Path) -> YamlDocument:
     reader = _Reader(file)
-    return MarkedDocument(file, reader.value(root, ()), reader.lines, folder, reader.words)
+    return YamlDocument(file, reader.value(root, ()), reader.lines, folder, reader.literals)
 
 
 class _Reader:
     """Turns the nodes of one document into values."""
 
     def __init__(self, file: Path) -> None:
-        self.lines: dict[Place, int] = {}
-        self.words: dict[Place, str] = {}
+        self.lines: dict[ValuePath, int] = {}
+        self.literals: dict[ValuePath, str] = {}
         self._file = file
 
-    def value(self, node: yaml.Node, place: Place) -> Any:
+    def value(self, node: yaml.Node, path: ValuePath) -> Any:
         line = node.start_mark.line + 1
-        self.lines[place] = line
+        self.lines[path] = line
         # Aliases count each time: few lines can stand for more values than there is memory for.
-        if len(self.lines) > MAX_VALUES or len(place) > MAX_DEPTH:
+        if len(self.lines) > MAX_VALUES or len(path) > MAX_DEPTH:
             raise _too_much(self._file, line)
         if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
             raise self._not_supported(node, line)
         if isinstance(node, yaml.MappingNode):
-            return {key.value: self._member(key, child, place) for key, child in self._members(node)}
+            return {key.value: self._member(key, child, path) for key, child in self._members(node)}
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(child, (*place, index)) for index, child in enumerate(node.value)]
-        return self._scalar(node, line, place)
+            return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
+        return self._scalar(node, line, path)
 
-    def _member(self, key: yaml.Node, child: yaml.Node, place: Place) -> Any:
-        value = self.value(child, (*place, key.value))
-        self.lines[(*place, key.value)] = key.start_mark.line + 1  # where a person looks for it
+    def _member(self, key: yaml.Node, child: yaml.Node, path: ValuePath) -> Any:
+        value = self.value(child, (*path, key.value))
+        self.lines[(*path, key.value)] = key.start_mark.line + 1  # where a person looks for it
         return value
 
     def _members(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
@@ -169,13 +168,13 @@ class _Reader:
             seen.add(key.value)
             yield key, child
 
-    def _scalar(self, node: yaml.Node, line: int, place: Place) -> Any:
+    def _scalar(self, node: yaml.Node, line: int, path: ValuePath) -> Any:
         kind = node.tag.removeprefix(_TAG)
         if kind in ("str", "timestamp", "value"):
             return node.value
         if kind not in ("int", "float", "bool", "null"):
             raise self._not_supported(node, line)
-        self.words[place] = node.value
+        self.literals[path] = node.value
         try:
             value = _CONSTRUCTOR.construct_object(node)
         except (ValueError, yaml.YAMLError):

@@ -1,6 +1,6 @@
-"""A call's arguments against an export's `parameters`: coerced where the built-in tools are, all problems in one error.
+"""Checks values of a declared tool against its schemas: a call's arguments, and what a user set under `tools.RESOURCE`.
 
-The library that checks values is loaded, and the schema compiled, by the first call.
+The library that checks values is loaded, and a schema compiled, by the first call that needs it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, i
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import has_infinity
 
-if TYPE_CHECKING:  # loads the validation library
+if TYPE_CHECKING:
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
 _KIND_OF: Mapping[str, Kind] = {
@@ -26,6 +26,9 @@ _KIND_OF: Mapping[str, Kind] = {
     "object": "object",
 }
 _ABSENT = ("null", "undefined")
+
+_NAMES_KEYS_ONLY = ("additionalProperties", "required")
+"""Keywords whose messages quote no value, which may be a secret."""
 
 
 class Parameters:
@@ -154,3 +157,37 @@ def _camel_case(name: str) -> str:
         head, *rest = name.split("_")
         return head + "".join(part.capitalize() for part in rest) if head else name
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+class ConfigCheck:
+    """One resource's. The schema is compiled for the first call of a user who has set something."""
+
+    def __init__(self, resource: str, schema: Mapping[str, Any] | None) -> None:
+        self._resource = resource
+        self._schema = schema
+
+    @cached_property
+    def _compiled(self) -> BoundedSchema:
+        from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
+
+        return BoundedSchema(self._schema, "config")
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raises `ToolError(CONFIG)` with the first thing that is wrong."""
+        if not values or self._schema is None:
+            return
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
+
+        try:
+            error: Any = next(self._compiled.errors(values), None)
+        except Uncheckable as why:
+            raise self._wrong("", str(why)) from None
+        if error is not None:
+            keyword = str(error.validator)
+            told = str(error.message) if keyword in _NAMES_KEYS_ONLY else f"wants {keyword} {error.validator_value}"
+            raise self._wrong("".join(f".{part}" for part in error.absolute_path), told)
+
+    def _wrong(self, where: str, what: str) -> ToolError:
+        return ToolError(
+            ErrorCode.CONFIG, f"tools.{self._resource}{where}: {what}", "Tell the user: the settings are to be mended."
+        )

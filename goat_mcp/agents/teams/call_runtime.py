@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # what runs agents is loaded when somebody asks for them
 
 
 @dataclass(frozen=True)
-class CallersAgents:
+class CallRuntime:
     """An `AgentRuntime`."""
 
     bus: Callable[[], AgentBus]

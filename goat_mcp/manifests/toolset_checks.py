@@ -25,7 +25,7 @@ class UpstreamNames:
     are_flat: bool = False
 
 
-def strange_members(
+def unknown_members(
     declared: ManifestSet, upstreams: UpstreamNames | None, shipped: Callable[[], ManifestSet]
 ) -> Iterator[ManifestProblem]:
     """What the toolsets of `declared` name that is nowhere. `upstreams` None: nobody knows them, and nothing is said of
@@ -35,14 +35,14 @@ def strange_members(
     for toolset in declared.toolsets:
         for index, name in enumerate(toolset.tools):
             if name.startswith(UPSTREAM_PREFIX):
-                yield from _of_upstream(toolset, index, name, upstreams)
+                yield from _upstream_member(toolset, index, name, upstreams)
             elif name.startswith(TOOLSET_PREFIX):
-                yield from _of_toolset(toolset, index, name, {one.name for one in declared.toolsets})
+                yield from _toolset_member(toolset, index, name, {one.name for one in declared.toolsets})
             elif name not in known and not (upstreams is not None and upstreams.are_flat):
                 if not is_whole:
                     known, is_whole = {*known, *_names(shipped())}, True
                 if name not in known:
-                    near = _near(name, known, "the tools are those that `goat-mcp list` shows")
+                    near = _suggestion(name, known, "the tools are those that `goat-mcp list` shows")
                     yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", near)
 
 
@@ -60,7 +60,7 @@ def _names(declared: ManifestSet) -> Iterator[str]:
         yield from (export.spec.name for export in tool.exports)
 
 
-def _of_upstream(
+def _upstream_member(
     toolset: ToolsetDocument, index: int, name: str, upstreams: UpstreamNames | None
 ) -> Iterator[ManifestProblem]:
     server, _, tool = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
@@ -68,11 +68,11 @@ def _of_upstream(
         all_of_it = f"write {UPSTREAM_PREFIX}{server} for all of its tools" if tool == "*" else "write whole names"
         yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", all_of_it)
     elif upstreams is not None and server not in upstreams.servers:
-        remedy = _near(server, upstreams.servers, "add it to mcpServers, or mend the name")
+        remedy = _suggestion(server, upstreams.servers, "add it to mcpServers, or mend the name")
         yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} {_NOT_CONFIGURED}", remedy)
 
 
-def _of_toolset(
+def _toolset_member(
     toolset: ToolsetDocument, index: int, name: str, declared: Collection[str]
 ) -> Iterator[ManifestProblem]:
     other = name.removeprefix(TOOLSET_PREFIX)
@@ -82,11 +82,11 @@ def _of_toolset(
         remedy = "write the tools that it holds"
         yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}}: a toolset holds none that is declared", remedy)
         return
-    remedy = _near(other, get_args(Toolset), f"there are {', '.join(get_args(Toolset))}")
+    remedy = _suggestion(other, get_args(Toolset), f"there are {', '.join(get_args(Toolset))}")
     yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no toolset", remedy)
 
 
-def _near(name: str, known: Collection[str], otherwise: str) -> str:
+def _suggestion(name: str, known: Collection[str], otherwise: str) -> str:
     low = name[:100].lower()
     spelled = difflib.get_close_matches(low, {one.lower() for one in known}, n=3)
     near = [one for word in spelled for one in sorted(known) if one.lower() == word][:3]
