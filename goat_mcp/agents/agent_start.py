@@ -9,7 +9,7 @@ from pathlib import Path
 from goat_mcp.agents.agent_task import AgentTask
 from goat_mcp.agents.agent_type import AgentType
 from goat_mcp.agents.engine import AgentJob, AgentState, Mail
-from goat_mcp.agents.engines import ChosenEngine
+from goat_mcp.agents.engines import EngineChoice
 from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.agents.records import AgentFacts, AgentRecord
@@ -73,7 +73,7 @@ class AgentStart:
     request: SpawnRequest
     ctx: ToolContext
     type: AgentType
-    chosen: ChosenEngine
+    chosen: EngineChoice
     agent_id: str
     record: AgentRecord | None
     options: AgentOptions

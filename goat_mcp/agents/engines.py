@@ -24,7 +24,7 @@ MAX_ROUNDS = 9
 
 
 @dataclass(frozen=True)
-class ChosenEngine:
+class EngineChoice:
     """`host` is set if the client's own model runs the agent. `default_model` is for an engine that has no default of
     its own. `names` are an endpoint's names of the models, `stand_in` its model for those without a name."""
 
@@ -50,7 +50,7 @@ class Engines:
     options: AgentOptions
     command_line: Engine | None = None
 
-    def choose(self, ctx: ToolContext, *, resumes_from: str = "") -> ChosenEngine:
+    def choose(self, ctx: ToolContext, *, resumes_from: str = "") -> EngineChoice:
         """The engine for an agent that a call starts; `resumes_from` is set if the agent is resumed.
 
         Raises `ToolError(NOT_CONFIGURED)` with the steps.
@@ -69,7 +69,7 @@ class Engines:
         reason = "; this client's model takes no tools" if lacks_tools else ""
         raise ToolError(ErrorCode.NOT_CONFIGURED, f"no model is configured that could run an agent{reason}", _STEPS)
 
-    def _candidates(self, ctx: ToolContext) -> Iterator[ChosenEngine]:
+    def _candidates(self, ctx: ToolContext) -> Iterator[EngineChoice]:
         max_tokens = self.options.max_tokens
         default_model = str(ctx.overrides.get("agent.model", self.options.model))
         if (endpoint := self.endpoint(ctx.overrides)) is not None:
@@ -80,9 +80,9 @@ class Engines:
                 max_tokens=max_tokens,
                 is_local=is_local(self.options.base_url),
             )
-            yield ChosenEngine(loop, names=self.options.models, stand_in=default_model)
+            yield EngineChoice(loop, names=self.options.models, stand_in=default_model)
         if self.command_line is not None:
-            yield ChosenEngine(self.command_line, default_model=default_model)
+            yield EngineChoice(self.command_line, default_model=default_model)
         if (host := RoundLimitedModel.of(ctx)) is not None:
             depth = ctx.rights.depth + 1
             loop = AgentLoop(
@@ -93,7 +93,7 @@ class Engines:
                 max_tokens=max_tokens,
                 is_last_turn=lambda: host.is_last(depth),
             )
-            yield ChosenEngine(loop, host, default_model)
+            yield EngineChoice(loop, host, default_model)
 
 
 class RoundLimitedModel:

@@ -14,7 +14,7 @@ from goat_mcp.agents.agent_start import AgentStart, SpawnRequest
 from goat_mcp.agents.agent_task import AgentTask, Body
 from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
 from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent
-from goat_mcp.agents.engines import ChosenEngine, Engines
+from goat_mcp.agents.engines import EngineChoice, Engines
 from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
@@ -174,7 +174,7 @@ class Spawner:
             )
         return known.get(asked), tuple(str(file) for file in known.broken[:_SHOWN_BROKEN])
 
-    def _engine(self, request: SpawnRequest, ctx: ToolContext, record: AgentRecord | None) -> ChosenEngine:
+    def _engine(self, request: SpawnRequest, ctx: ToolContext, record: AgentRecord | None) -> EngineChoice:
         resumes_from = ""
         if record is not None:
             resumes_from = "token" if record.facts.resume_token else "messages"

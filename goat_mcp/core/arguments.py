@@ -97,7 +97,7 @@ class ArgumentReader(Generic[ModelT]):
             except ValueError as problem:
                 problems.append(("", str(problem)))
         ready = {
-            name: self._lenient(self._fields[name], value)
+            name: self._coerced(self._fields[name], value)
             for name, value in canonical.items()
             if name in self._fields and not self._absent(self._fields[name], value)
         }
@@ -161,7 +161,7 @@ class ArgumentReader(Generic[ModelT]):
             return True
         return field.kind not in ("text", "any") and isinstance(value, str) and value.strip() in ABSENT_TEXTS
 
-    def _lenient(self, field: _Field, value: Any) -> Any:
+    def _coerced(self, field: _Field, value: Any) -> Any:
         return value if field.is_data else coerced(field.kind, value)
 
 

@@ -13,7 +13,7 @@ from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.extensions import UserCode, notices
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import ChosenTools
+from goat_mcp.gateway.build.tools import ToolSelection
 from goat_mcp.gateway.build.upstreams import log_entry_problem
 from goat_mcp.state.directory import search_priority_files
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -30,7 +30,7 @@ class Diagnostics:
         upstreams: Upstreams,
         declared: DeclaredTools,
         *,
-        chosen: Callable[[], ChosenTools],
+        chosen: Callable[[], ToolSelection],
     ) -> None:
         self._services = services
         self._code = code

@@ -124,7 +124,7 @@ class ProcessGuard:
             self._groups.add(group)
             if is_command:
                 self._commands.add(group)
-            self._tell(f"+ {group}\n")
+            self._notify(f"+ {group}\n")
 
     def forget(self, group: int) -> None:
         """The group is gone; its number may belong to somebody else from now on."""
@@ -134,7 +134,7 @@ class ProcessGuard:
                 if group in self._commands:
                     self._commands.discard(group)
                     self._command_ran_s = time.monotonic()
-                self._tell(f"- {group}\n")
+                self._notify(f"- {group}\n")
 
     def run_at_the_end(self, command: Sequence[str]) -> None:
         """Run this when nothing of ours is left, however this process ended: it puts in order what is not a process.
@@ -143,7 +143,7 @@ class ProcessGuard:
             text = shlex.join(command).replace("\\", "\\\\").replace("\n", "\\n")
             self._last = f"= {text}\n"
             self._ensure_running()
-            self._tell(self._last)
+            self._notify(self._last)
 
     def close(self) -> None:
         """End everything that is still watched, within about a second, and the guard with it. Does not wait."""
@@ -180,11 +180,11 @@ class ProcessGuard:
         finally:
             os.close(read_end)
         for group in self._groups:
-            self._tell(f"+ {group}\n")
+            self._notify(f"+ {group}\n")
         if self._last:
-            self._tell(self._last)
+            self._notify(self._last)
 
-    def _tell(self, line: str) -> None:
+    def _notify(self, line: str) -> None:
         if self._pipe < 0:
             return
         try:

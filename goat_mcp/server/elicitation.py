@@ -25,7 +25,7 @@ def can_elicit(capabilities: types.ClientCapabilities | None) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def asker(channel: ClientChannel, progress: Progress | None, wait_limit_s: float = WAIT_LIMIT_S) -> Ask:
+def elicitor(channel: ClientChannel, progress: Progress | None, wait_limit_s: float = WAIT_LIMIT_S) -> Ask:
     """The `ctx.ask` of one call.
 
     With `progress` (the client sent a token) it waits as long as the request lives, with a heartbeat; without, the

@@ -16,7 +16,7 @@ from goat_mcp.server.caller_identity import CallerIdentity
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.client_side import ChannelClient, HostModel, LogLevels, SessionNotices
-from goat_mcp.server.elicitation import asker
+from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
 from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, no_pin
 
@@ -99,7 +99,7 @@ class Requests:
             client=client,
             progress=progress,
             wants_progress=wants_progress,
-            ask=asker(channel, progress if wants_progress else None),
+            ask=elicitor(channel, progress if wants_progress else None),
             host_model=HostModel(channel, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: channel.round_started_s) if isinstance(channel, SuspendedCall) else None,
         )

@@ -40,7 +40,7 @@ class Fault:
     """Where a person's login would mend it: what that is to ask for beyond the usual. Otherwise None."""
 
 
-class LinkFault(Exception):
+class TransportFault(Exception):
     """A request that failed on the link rather than at the upstream."""
 
     def __init__(self, fault: Fault) -> None:
@@ -59,7 +59,7 @@ class StartFailure(Exception):
         self.wanted_scopes = wanted_scopes
 
 
-class LoginWanted(ToolError):
+class LoginRequired(ToolError):
     """An upstream did nothing, for it wants a login that a person can make now, with these scopes beside the usual."""
 
     def __init__(self, message: str, suggestion: str, *, facts: Mapping[str, Any], scopes: str) -> None:

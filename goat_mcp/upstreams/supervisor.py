@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
+from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState
@@ -351,7 +351,7 @@ class Supervisor:
         while True:
             await life.probed.wait()
             life.probed = anyio.Event()
-            with anyio.move_on_after(self._limits.ping_timeout_s) as patience, suppress(UpstreamError, LinkFault):
+            with anyio.move_on_after(self._limits.ping_timeout_s) as patience, suppress(UpstreamError, TransportFault):
                 await life.connection.ping()
             if patience.cancelled_caught:
                 life.end(is_failure=True, why=f"it did not answer a ping within {self._limits.ping_timeout_s:g} s")
@@ -425,7 +425,7 @@ class Supervisor:
             message = f"upstream {self.config.name} wants a login: {refusal.why}; the call did not run"
             facts = {"upstream": self.config.name, "reason": ReasonCode.AUTH_REQUIRED}
             if refusal.wanted_scopes is not None:
-                return LoginWanted(message, self.config.login_step, facts=facts, scopes=refusal.wanted_scopes)
+                return LoginRequired(message, self.config.login_step, facts=facts, scopes=refusal.wanted_scopes)
             return ToolError(ErrorCode.AUTH, message, self.config.login_step, facts=facts)
         return ToolError(
             ErrorCode.UPSTREAM_DOWN,

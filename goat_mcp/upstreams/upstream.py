@@ -31,7 +31,7 @@ from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
 from goat_mcp.upstreams.connection_pool import ConnectionPool
-from goat_mcp.upstreams.faults import LoginWanted
+from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
@@ -193,7 +193,7 @@ class Upstream:
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
         return next(iter(known or self._roots(False)), None)
 
-    async def offer_login(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+    async def offer_login(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         """See `LoginOffers.offer`."""
         if self._login is None or self._group is None:
             raise wanted
@@ -207,7 +207,7 @@ class Upstream:
         """Where nothing is known of it for want of a login: offer that to this client, and wait for the first list."""
         try:
             self._supervisor.check()
-        except LoginWanted as wanted:
+        except LoginRequired as wanted:
             try:
                 await self.offer_login(ctx, wanted)
                 self._supervisor.check()

@@ -115,7 +115,7 @@ async def test_two_questions_at_once_are_both_answered(tmp_path: Path, mode: str
 async def test_a_form_nobody_answers_is_withdrawn_after_the_wait_where_the_client_shows_no_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elicitation.asker, "__defaults__", (0.2,))
+    monkeypatch.setattr(elicitation.elicitor, "__defaults__", (0.2,))
     withdrawn = anyio.Event()
 
     async def never(ctx: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -138,7 +138,7 @@ async def test_a_form_nobody_answers_is_withdrawn_after_the_wait_where_the_clien
 async def test_with_a_progress_token_the_question_waits_and_a_heartbeat_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elicitation.asker, "__defaults__", (0.2,))
+    monkeypatch.setattr(elicitation.elicitor, "__defaults__", (0.2,))
     monkeypatch.setattr("goat_mcp.core.heartbeat.HEARTBEAT_S", 0.1)
     beats: list[str] = []
     enough = anyio.Event()

@@ -23,7 +23,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.upstreams.calls import login_offers as offered_login
-from goat_mcp.upstreams.faults import LoginWanted
+from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth import pending_login
 from tests.server.logging_in import (
     NARROW,
@@ -505,7 +505,7 @@ async def test_who_is_turned_away_at_the_page_is_told_so(tmp_path: Path, mode: s
 async def test_a_call_that_was_refused_just_before_the_login_was_there_asks_for_no_other(tmp_path: Path) -> None:
     user, late = User(), Late()
     ctx = ToolContext(call_id="late", client=cast("ClientSide", late))
-    wanted = {scopes: LoginWanted("it wants a login", "", facts={}, scopes=scopes) for scopes in ("", "files:write")}
+    wanted = {scopes: LoginRequired("it wants a login", "", facts={}, scopes=scopes) for scopes in ("", "files:write")}
     with guarded_server(tmp_path) as server:
         async with goat_before(server, tmp_path) as goat, goat.client("legacy", user) as client:
             answer = text_of(await read(client))

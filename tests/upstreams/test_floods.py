@@ -20,7 +20,7 @@ from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, CallClock, ProgressRelay
 from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNSENT, Callers
-from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioLink
+from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioTransport
 from goat_mcp.upstreams.transports.frames import FrameReader
 from goat_mcp.upstreams.transports.notices import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
 from tests.upstreams.fleet import fleet
@@ -207,7 +207,7 @@ async def test_each_of_a_thousand_questions_is_refused_while_few_are_open_at_a_t
 
 async def test_questions_of_one_that_reads_no_answer_are_not_piled_up() -> None:
     marks = FaultMarks()
-    pipes = ChildPipes(StdioLink(marks, FrameReader(marks)))
+    pipes = ChildPipes(StdioTransport(marks, FrameReader(marks)))
     pipes.pause_writing()
     question = b'{"jsonrpc":"2.0","id":%d,"method":"sampling/createMessage","params":{}}\n'
 

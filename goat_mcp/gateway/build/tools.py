@@ -32,7 +32,7 @@ DeclaredToolsets = Mapping[str, Sequence[str]]
 _NO_TOOLSETS: DeclaredToolsets = {}
 
 
-class ChosenTools:
+class ToolSelection:
     """`catalog.*` and `profiles` of the settings, over the upstreams there are."""
 
     def __init__(

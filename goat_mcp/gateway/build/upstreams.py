@@ -12,7 +12,7 @@ from goat_mcp.catalog.registry import Registry
 from goat_mcp.files.workspace.protected import protected_reason
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import ChosenTools, DeclaredToolsets
+from goat_mcp.gateway.build.tools import DeclaredToolsets, ToolSelection
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem, WatchedFiles
@@ -79,7 +79,7 @@ class ConfiguredUpstreams:
 
         await self._files.watch(changed, broken)
 
-    def declared_again(self) -> ChosenTools | None:
+    def declared_again(self) -> ToolSelection | None:
         """Manifests were read again. The choice from now on; None where it is what it was."""
         self._files.look_again()
         chosen = self._declared.choose_again(self._usable)
@@ -87,18 +87,18 @@ class ConfiguredUpstreams:
             self._settings, self.chosen = self._declared.settings, chosen
         return chosen
 
-    def _usable(self, settings: Settings, toolsets: DeclaredToolsets) -> ChosenTools:
+    def _usable(self, settings: Settings, toolsets: DeclaredToolsets) -> ToolSelection:
         """Raises `BrokenSettings`."""
         chosen = self._choice(settings, toolsets)
         chosen.filter()
         chosen.profiles()
         return chosen
 
-    def _choice(self, settings: Settings, toolsets: DeclaredToolsets) -> ChosenTools:
+    def _choice(self, settings: Settings, toolsets: DeclaredToolsets) -> ToolSelection:
         # One that goes leaves its name: what was chosen by it is no mistake for that.
         documents = self._declared.documents
         self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
-        return ChosenTools(settings, self._configs, toolsets, self._resources)
+        return ToolSelection(settings, self._configs, toolsets, self._resources)
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self._settings

@@ -18,7 +18,7 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredItems, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.faults import TransportFault
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pinned_resources import KINDS, PinnedResources
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
@@ -209,7 +209,7 @@ class OfferingCache:
 
     async def _refresh(self, connection: Connection, kinds: Set[Kind]) -> list[Kind]:
         """List these kinds and show what came. Returns those that could not be listed."""
-        from goat_mcp.upstreams.listing.entry_validation import METHODS, SINGULAR, usable_items
+        from goat_mcp.upstreams.listing.entry_validation import METHODS, SINGULAR, valid_resources
         from goat_mcp.upstreams.listing.paging import Listed
 
         failed: list[Kind] = []
@@ -226,13 +226,13 @@ class OfferingCache:
                     self._note(kind, f"it did not list its {kind} within {self._limits.list_timeout_s:g} s")
                     failed.append(kind)
                     continue
-                except (UpstreamError, LinkFault) as error:
+                except (UpstreamError, TransportFault) as error:
                     # Servers with nothing of the kind answer so.
                     if not isinstance(error, UpstreamError) or error.code != _METHOD_NOT_FOUND:
                         self._note(kind, f"it did not list its {kind}: {error}")
                         failed.append(kind)
                         continue
-            usable = await anyio.to_thread.run_sync(usable_items, kind, listed.entries)
+            usable = await anyio.to_thread.run_sync(valid_resources, kind, listed.entries)
             self._note(kind, "")
             if listed.truncated and listed.truncated != self._truncated.get(kind):
                 self._telemetry.warning(

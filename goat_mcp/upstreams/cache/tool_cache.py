@@ -17,7 +17,7 @@ from goat_mcp.core.names import exposed_name
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.faults import TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, upstream_tool
 from goat_mcp.upstreams.listing.risk import assess
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
@@ -27,7 +27,7 @@ from goat_mcp.upstreams.pinning.pins import SeenDefinitions
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
-    from goat_mcp.upstreams.listing.entry_validation import UsableEntries
+    from goat_mcp.upstreams.listing.entry_validation import ValidEntries
     from goat_mcp.upstreams.transports.connection import Connection
 
 
@@ -115,17 +115,17 @@ class ToolCache:
             return await self._refresh(connection, version, timeout_s, shows)
 
     async def _refresh(self, connection: Connection, version: str, timeout_s: float, shows: bool) -> str:
-        from goat_mcp.upstreams.listing.entry_validation import usable_entries
+        from goat_mcp.upstreams.listing.entry_validation import valid_entries
 
         try:
             with anyio.fail_after(timeout_s):
                 listing = await connection.list_tools()
         except TimeoutError:
             return f"it did not list its tools within {timeout_s:g} s"
-        except (UpstreamError, LinkFault) as error:
+        except (UpstreamError, TransportFault) as error:
             return f"it did not list its tools: {error}"
         # Checking thousands of schemas takes a while; calls go on meanwhile.
-        usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
+        usable = await anyio.to_thread.run_sync(valid_entries, listing.entries)
         if not shows:
             await anyio.to_thread.run_sync(self._settled, usable)
             return ""
@@ -163,7 +163,7 @@ class ToolCache:
         """What it lists from now on is of no interest: its entry has gone, or another one has its place."""
         self._is_closed = True
 
-    def _settled(self, usable: UsableEntries) -> tuple[SeenDefinitions, ...]:
+    def _settled(self, usable: ValidEntries) -> tuple[SeenDefinitions, ...]:
         """What was listed, pinned where it is new."""
         seen = tuple(
             SeenDefinitions(entry["name"], definition_hash(original), entry, original, self._risk(entry), is_plain)
@@ -239,6 +239,6 @@ def _plain(entries: Iterable[Mapping[str, Any]]) -> tuple[bool, ...]:
 
 def _usable(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What clients see of a definition that was listed once."""
-    from goat_mcp.upstreams.listing.entry_validation import usable_entries
+    from goat_mcp.upstreams.listing.entry_validation import valid_entries
 
-    return next(iter(usable_entries([definition]).entries), None)
+    return next(iter(valid_entries([definition]).entries), None)

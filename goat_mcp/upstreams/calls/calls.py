@@ -26,7 +26,7 @@ from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_log
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
-from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.faults import TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.progress import HEARTBEAT_S, CallClock, ProgressRelay
@@ -155,7 +155,7 @@ class UpstreamCalls:
             run = partial(self._run, provider, spec, arguments, ctx, more, permit)
             try:
                 return await with_retry(provider, run, ctx.wait_left_s)
-            except LinkFault as failure:
+            except TransportFault as failure:
                 raise error_message(self._config, failure.fault, is_call=True) from None
 
     async def _run(
@@ -215,7 +215,7 @@ class UpstreamCalls:
                 group.start_soon(relay.beat)
             try:
                 outcome = await call(on_progress=on_progress)
-            except (UpstreamError, LinkFault) as failure:
+            except (UpstreamError, TransportFault) as failure:
                 # Kept for after the group: raised inside, it would arrive as an exception group.
                 outcome = failure
             finally:

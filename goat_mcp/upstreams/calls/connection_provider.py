@@ -9,7 +9,7 @@ import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, LoginWanted
+from goat_mcp.upstreams.faults import Fault, FaultKind, LoginRequired, TransportFault
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.connection import Connection
@@ -92,7 +92,7 @@ async def with_retry(
                     raise
                 provider.forget_version()
                 provider.drop(connection, is_failure=False, why="it no longer speaks the revision on record")
-            except LinkFault as failure:
+            except TransportFault as failure:
                 never_ran = _never_ran(provider, connection, failure.fault)
                 may_run_again = never_ran or (is_read and failure.fault.kind is FaultKind.LOST)
                 if not may_run_again or not may_repeat:
@@ -135,7 +135,7 @@ def error_message(config: UpstreamConfig, fault: Fault, *, is_call: bool) -> Too
     if fault.kind is FaultKind.AUTH_REQUIRED:
         message = f"upstream {name} refused our credentials ({detail}){not_run}"
         if fault.wanted_scopes is not None:
-            return LoginWanted(message, config.login_step, facts=facts, scopes=fault.wanted_scopes)
+            return LoginRequired(message, config.login_step, facts=facts, scopes=fault.wanted_scopes)
         return ToolError(ErrorCode.AUTH, message, config.login_step, facts=facts)
     if is_call and fault.kind in (FaultKind.UNREACHABLE, FaultKind.SESSION_LOST):
         message = f"upstream {name} cannot be reached ({detail}){not_run}"

@@ -24,7 +24,7 @@ from goat_mcp.core.rights import OWNERS
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import LoginWanted
+from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.oauth.pending_login import PendingLogin
 from goat_mcp.upstreams.server_requests.request_handlers import ELICITATION, covers, labelled
@@ -50,7 +50,7 @@ class LoginOffers:
         self._telemetry = telemetry
         self._current_offer: OfferedLogin | None = None
 
-    async def offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+    async def offer(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         """Returns once somebody has logged in. Raises `wanted` where this client cannot be asked, or may not be.
 
         Raises `ToolError(AUTH)` where it was asked and nothing came of it.
@@ -75,7 +75,7 @@ class LoginOffers:
             self._current_offer.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: ClientSide) -> bool:
-        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.wants_a_person:
+        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.needs_a_person:
             return False
         return client.protocol_version >= _URLS_SINCE and covers(client.capabilities, _URLS)
 
@@ -160,7 +160,7 @@ class OfferedLogin:
         """Whether it is of use to one more call."""
         return not self._is_closed and not self._pending.over.is_set()
 
-    def has_met(self, wanted: LoginWanted) -> bool:
+    def has_met(self, wanted: LoginRequired) -> bool:
         """Whether somebody has logged in since that was wanted: it is worth another try."""
         pending = self._pending
         return pending.is_done and wanted.at_s < pending.over_s and wanted.scopes in ("", pending.scopes)
@@ -187,7 +187,7 @@ class OfferedLogin:
         """Ask this client, if nobody has, and wait."""
         self._waiting += 1
         try:
-            outcome = await (self._of_parked(ctx, client) if client.is_stateless else self._of_held(ctx, client))
+            outcome = await (self._of_suspended(ctx, client) if client.is_stateless else self._of_held(ctx, client))
             if outcome is Outcome.UNFINISHED:
                 self._left.add(ctx.session_key)
             return outcome
@@ -214,7 +214,7 @@ class OfferedLogin:
             return await with_heartbeat(whole, ctx, self._what_is_waited_for)
         return Outcome.UNFINISHED
 
-    async def _of_parked(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+    async def _of_suspended(self, ctx: ToolContext, client: ClientSide) -> Outcome:
         """For a client that is asked by the answer to its request, and comes back with another request."""
         with anyio.move_on_after(_patience_s(ctx)):
             await self._pending.known.wait()

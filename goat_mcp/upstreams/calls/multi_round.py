@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from goat_mcp.core.client_side import CAPABILITY_MISSING, URL_REQUIRED, ClientSide, RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.upstreams.faults import LoginWanted
+from goat_mcp.upstreams.faults import LoginRequired
 
 MAX_ROUNDS = 10
 MAX_OFFERS = 2
 """Logins for one request: one to get in, and one more if the request needs a right that the login lacks."""
 
 T = TypeVar("T")
-OfferLogin = Callable[[ToolContext, LoginWanted], Awaitable[None]]
+OfferLogin = Callable[[ToolContext, LoginRequired], Awaitable[None]]
 """Returns once somebody has logged in; raises what it was given if this client is not asked, or `ToolError`."""
 
 
@@ -71,7 +71,7 @@ async def with_login(offer: OfferLogin, ctx: ToolContext, send: Callable[[ToolCo
     while True:
         try:
             return await send(ctx)
-        except LoginWanted as wanted:
+        except LoginRequired as wanted:
             if wanted.scopes in offered or len(offered) == MAX_OFFERS:
                 # A new login did not help; neither would another one.
                 raise

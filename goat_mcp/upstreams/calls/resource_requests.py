@@ -20,7 +20,7 @@ from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, err
 from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_login
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
-from goat_mcp.upstreams.faults import LinkFault, LoginWanted
+from goat_mcp.upstreams.faults import LoginRequired, TransportFault
 from goat_mcp.upstreams.progress import CallClock, ProgressRelay
 
 if TYPE_CHECKING:  # few entries want it
@@ -102,7 +102,7 @@ class ResourceRequests:
             return await send(max_wait_s)
         return await with_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
 
-    async def _offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+    async def _offer(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         assert self._offer_login is not None
         with ctx.while_elsewhere():
             await self._offer_login(ctx, wanted)
@@ -212,7 +212,7 @@ class ResourceRequests:
             if self._visible is None:
                 raise
             raise self._visible.of_error(error) from None
-        except LinkFault as failure:
+        except TransportFault as failure:
             raise error_message(self._config, failure.fault, is_call=False) from None
         except ToolError as error:
             if error.code is not ErrorCode.UPSTREAM_DOWN:

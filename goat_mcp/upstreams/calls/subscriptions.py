@@ -16,7 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.faults import TransportFault
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.connection import Connection
@@ -157,7 +157,7 @@ class Subscriptions:
                 await connection.ask(method, {"uri": uri}, name=uri)
         except TimeoutError:
             raise self._no_answer(uri) from None
-        except LinkFault as failure:
+        except TransportFault as failure:
             raise ToolError(
                 ErrorCode.UPSTREAM,
                 f"upstream {self._config.name} cannot be reached: {failure.fault.detail}",
@@ -274,7 +274,7 @@ class Subscriptions:
             except UpstreamError as refused:
                 stream.refusal = refused
                 self._telemetry.debug("no change stream", upstream=self._config.name, problem=str(refused))
-            except LinkFault as failure:
+            except TransportFault as failure:
                 self._telemetry.debug("change stream lost", upstream=self._config.name, problem=str(failure))
         stream.ended.set()
 

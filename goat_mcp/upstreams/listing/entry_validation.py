@@ -39,7 +39,7 @@ class _Problem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UsableEntries:
+class ValidEntries:
     entries: tuple[dict[str, Any], ...]
     withheld: tuple[RejectedEntry, ...]
     shortened: int = 0
@@ -52,7 +52,7 @@ class UsableEntries:
     """For each of `entries`, what the upstream sent: that is what is pinned."""
 
 
-def usable_entries(listed: Iterable[Any]) -> UsableEntries:
+def valid_entries(listed: Iterable[Any]) -> ValidEntries:
     """Check each entry by itself, in order; of two with one name the first that can be used counts.
 
     Names that differ in case only are one name here: a reader takes one for the other (R-UP-5).
@@ -99,7 +99,7 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
             entries.append(entry)
             originals.append(given)
             escaped += is_escaped
-    return UsableEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output), tuple(originals))
+    return ValidEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output), tuple(originals))
 
 
 def _taken(name: str, first: str) -> _Problem:
@@ -188,7 +188,7 @@ _NAME_CHARS = 200
 
 
 @dataclass(frozen=True)
-class UsableItems:
+class ValidResources:
     """`entries` have each key once, in the upstream's order; `originals` are what it sent of them."""
 
     entries: tuple[Mapping[str, Any], ...]
@@ -196,7 +196,7 @@ class UsableItems:
     originals: tuple[Mapping[str, Any], ...]
 
 
-def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
+def valid_resources(kind: Kind, listed: Iterable[Any]) -> ValidResources:
     """Check each entry by itself, in order."""
     entries: dict[str, Mapping[str, Any]] = {}
     prompts: dict[str, str] = {}
@@ -230,7 +230,7 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
         else:
             entries[key] = entry
             originals.append(cast("dict[str, Any]", raw))
-    return UsableItems(tuple(entries.values()), tuple(withheld), tuple(originals))
+    return ValidResources(tuple(entries.values()), tuple(withheld), tuple(originals))
 
 
 def _shown(kind: Kind, given: dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic_core import to_json
 
 from goat_mcp.core.gateway_chain import HOPS_KEY, hops_in, why_cyclic
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 
 MAX_PAGES = 100
 MAX_ENTRIES = 10_000
@@ -41,7 +41,7 @@ class Listed:
 async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]], member: str, listed: Listed) -> None:
     """Ask for page after page and put what is in `member` of each into `listed`, where it stays if a page fails.
 
-    Raises what `ask` raises, and `LinkFault(MALFORMED)` for a page without such a list.
+    Raises what `ask` raises, and `TransportFault(MALFORMED)` for a page without such a list.
     """
     seen: set[str] = set()
     cursor: str | None = None
@@ -51,7 +51,7 @@ async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
         entries = page.get(member)
         listed.ttl_ms = min(_ttl_ms(page), MAX_TTL_MS if listed.ttl_ms is None else listed.ttl_ms)
         if not isinstance(entries, list):
-            raise LinkFault(Fault(FaultKind.MALFORMED, f"a page of its list has no {member}"))
+            raise TransportFault(Fault(FaultKind.MALFORMED, f"a page of its list has no {member}"))
         taken_bytes += _size(entries)
         if taken_bytes > MAX_LIST_BYTES:
             listed.truncated = f"more than {MAX_LIST_BYTES} bytes"

@@ -107,7 +107,7 @@ class LazyLogin:
         return await self._login.token()
 
     @property
-    def wants_a_person(self) -> bool:
+    def needs_a_person(self) -> bool:
         """Whether one of the clients' may log in there. Some have a person already, or a secret for goat-mcp itself."""
         oauth = self._endpoint.oauth
         return not self._has_person and (oauth is None or oauth.grant == "authorization_code")

@@ -18,7 +18,7 @@ from goat_mcp.upstreams.pinning.pins import SeenDefinitions, UpstreamPins
 from goat_mcp.upstreams.status import RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
-    from goat_mcp.upstreams.listing.entry_validation import UsableItems
+    from goat_mcp.upstreams.listing.entry_validation import ValidResources
 
 PinnedKind = Literal["templates", "prompts"]
 """The lists that are held against pins, as `offers.Kind` calls them."""
@@ -55,7 +55,7 @@ class PinnedResources:
         """Those that are shown as they were pinned, each after its kind."""
         return tuple(f"{KINDS[kind].pin} {name}" for kind, names in self._quarantined.items() for name in names)
 
-    def settle(self, kind: PinnedKind, usable: UsableItems) -> Mapping[str, str]:
+    def settle(self, kind: PinnedKind, usable: ValidResources) -> Mapping[str, str]:
         """Pin what is seen for the first time, and note what has changed. Returns the hashes of what was listed.
 
         Blocks: for a worker thread.
@@ -99,9 +99,9 @@ class PinnedResources:
 
 
 def _usable(kind: PinnedKind, definition: Mapping[str, Any]) -> Entry | None:
-    from goat_mcp.upstreams.listing.entry_validation import usable_items
+    from goat_mcp.upstreams.listing.entry_validation import valid_resources
 
-    return next(iter(usable_items(kind, [definition]).entries), None)
+    return next(iter(valid_resources(kind, [definition]).entries), None)
 
 
 MAX_KEPT_CHARS = 65_536

@@ -126,7 +126,7 @@ _TOO_MANY_QUESTIONS = -32000
 
 
 @dataclass
-class StdioLink:
+class StdioTransport:
     """One running process: what it sent that we could not use, and how it ended."""
 
     marks: FaultMarks
@@ -234,7 +234,7 @@ class Inbox:
 class Outbox:
     """The write stream: a message is in the pipe's buffer when `send` returns."""
 
-    def __init__(self, process: ChildPipes, link: StdioLink) -> None:
+    def __init__(self, process: ChildPipes, link: StdioTransport) -> None:
         self._process = process
         self._link = link
 
@@ -279,7 +279,7 @@ class Outbox:
 class ChildPipes(asyncio.SubprocessProtocol):
     """The event loop's callbacks for one process."""
 
-    def __init__(self, link: StdioLink) -> None:
+    def __init__(self, link: StdioTransport) -> None:
         self._link = link
         self._writable = asyncio.Event()
         self._writable.set()

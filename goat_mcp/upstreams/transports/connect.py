@@ -22,7 +22,7 @@ from goat_mcp.core.gateway_chain import instance_in
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
+from goat_mcp.upstreams.faults import Fault, FaultKind, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.status import ReasonCode
@@ -141,7 +141,7 @@ async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, know
         raise StartFailure(
             ReasonCode.HANDSHAKE_FAILED, f"it refused the handshake: {refused.code} {refused.message[:300]}"
         ) from None
-    except LinkFault as failure:
+    except TransportFault as failure:
         raise _start_failure(failure.fault) from None
 
 
@@ -153,7 +153,7 @@ async def _discover(connection: Connection, *, may_repeat: bool = True) -> bool:
     except UpstreamError as refused:
         # One that names our revision as it refuses it has lost its way, not its era.
         return may_repeat and _names_our_revision(refused) and await _discover(connection, may_repeat=False)
-    except LinkFault as failure:
+    except TransportFault as failure:
         if failure.fault.kind in (FaultKind.MALFORMED, FaultKind.HTTP_STATUS) and failure.fault.detail not in (
             "HTTP 408",
             "HTTP 429",
@@ -183,7 +183,7 @@ async def _discover_again(connection: Connection) -> bool:
     """A server that was slow to start may have learnt the era from the probe we gave up on."""
     try:
         return await _discover(connection)
-    except LinkFault as failure:
+    except TransportFault as failure:
         raise _start_failure(failure.fault) from None
 
 

@@ -23,11 +23,11 @@ from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.server_requests.request_handlers import more_verbose
-from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioLink
+from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.notices import Notices
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
@@ -71,7 +71,7 @@ class Connection:
     def end(self) -> None:
         """Nothing more will come: whoever waits learns it."""
         self.closed.set()
-        if isinstance(self._link, StdioLink):
+        if isinstance(self._link, StdioTransport):
             self._link.direct.end()
 
     def last_words(self) -> str:
@@ -101,7 +101,7 @@ class Connection:
         client: ClientSide | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
-        """The raw result. Raises `UpstreamError` for an upstream's own error, `LinkFault` for one of the link.
+        """The raw result. Raises `UpstreamError` for an upstream's own error, `TransportFault` for one of the link.
 
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
         """
@@ -152,7 +152,7 @@ class Connection:
         )
 
     async def _call_directly(
-        self, outbox: Outbox, link: StdioLink, params: Mapping[str, Any], client: ClientSide | None
+        self, outbox: Outbox, link: StdioTransport, params: Mapping[str, Any], client: ClientSide | None
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         try:
@@ -166,7 +166,7 @@ class Connection:
             else:
                 kind = FaultKind.LOST if link.was_written(request_id) else FaultKind.UNREACHABLE
                 fault = Fault(kind, self.last_words())
-            raise LinkFault(fault)
+            raise TransportFault(fault)
         finally:
             link.forget(request_id)
 
@@ -257,7 +257,7 @@ class Connection:
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:
-            if isinstance(self._link, StdioLink):
+            if isinstance(self._link, StdioTransport):
                 self._link.forget(request_id)
 
     def _result(self, raw: dict[str, Any]) -> dict[str, Any]:
@@ -272,12 +272,12 @@ class Connection:
             # Told apart from a lost stream: asking again would bring the same, and nothing is wrong with the link.
             fault = Fault(FaultKind.MALFORMED, error.message.removeprefix("SSE stream failed: ")[:300])
         if fault is None and error.code == CONNECTION_CLOSED and error.message.startswith(_SILENT_ENDS):
-            if isinstance(self._link, StdioLink) and not self._link.was_written(request_id):
+            if isinstance(self._link, StdioTransport) and not self._link.was_written(request_id):
                 fault = Fault(FaultKind.UNREACHABLE, self.last_words())
             elif self._is_http or self.closed.is_set() or self._link.exit_status is not None:
                 fault = Fault(FaultKind.LOST, self.last_words() if not self._is_http else error.message)
         if fault is None and self._is_http and error.message.startswith(_FAILED_TO_PARSE):
             fault = Fault(FaultKind.MALFORMED, error.message[:300])
         if fault is not None:
-            raise LinkFault(fault) from None
+            raise TransportFault(fault) from None
         raise UpstreamError(error.code, error.message, error.error.data) from None

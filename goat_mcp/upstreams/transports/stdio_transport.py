@@ -26,7 +26,7 @@ from goat_mcp.processes.stop_signals import unblocked_for_children
 from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.status import ReasonCode
-from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Inbox, Outbox, StdioLink
+from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Inbox, Outbox, StdioTransport
 from goat_mcp.upstreams.transports.frames import FrameReader
 
 CLOSE_WAIT_S = 2.0
@@ -40,10 +40,10 @@ async def stdio_transport(
     guard: ProcessGuard | None,
     close_wait_s: float = CLOSE_WAIT_S,
     confine: Confine | None = None,
-) -> AsyncGenerator[tuple[StdioLink, Inbox, Outbox]]:
+) -> AsyncGenerator[tuple[StdioTransport, Inbox, Outbox]]:
     """Run the process meanwhile. Raises `StartFailure` where it cannot be started at all."""
     marks = FaultMarks()
-    link = StdioLink(marks, FrameReader(marks))
+    link = StdioTransport(marks, FrameReader(marks))
     environment = child_environment(launch.env)
     program = _program(launch, environment)
     if launch.cwd and not Path(launch.cwd).is_dir():  # noqa: ASYNC240  # one look, as for the program

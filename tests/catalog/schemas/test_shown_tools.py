@@ -12,7 +12,7 @@ from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.schemas.dialects import DIALECTS, for_handshake, host_findings
 from goat_mcp.catalog.schemas.portable import portable
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.listing.entry_validation import usable_entries
+from goat_mcp.upstreams.listing.entry_validation import valid_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
 
 CONFIG = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"))
@@ -196,7 +196,7 @@ def test_a_hopeless_tool_is_withheld_alone() -> None:  # SCH-3, SCH-4
         entry({"anyOf": [{"required": ["a"]}]}, name="fine"),
     ]
 
-    usable = usable_entries(listed)
+    usable = valid_entries(listed)
 
     assert [withheld.reason for withheld in usable.withheld] == [
         "its inputSchema takes no object, which arguments always are",
@@ -209,14 +209,14 @@ def test_a_hopeless_tool_is_withheld_alone() -> None:  # SCH-3, SCH-4
 def test_a_schema_that_comes_back_to_itself_is_no_expansion_without_end() -> None:  # SCH-4
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
 
-    assert usable_entries([entry(tree)]).withheld == ()
+    assert valid_entries([entry(tree)]).withheld == ()
 
 
 @pytest.mark.parametrize("output", [{"type": "array", "items": {}}, {"oneOf": [{"type": "object"}]}, {}])
 def test_an_output_that_is_no_object_is_kept_from_older_clients_only(output: Any) -> None:  # SCH-3
     given = entry({"type": "object"}, outputSchema=output)
 
-    usable = usable_entries([given])
+    usable = valid_entries([given])
 
     assert usable.entries == (given,) and usable.without_output == ()
     assert for_handshake(given) == entry({"type": "object"})

@@ -19,7 +19,7 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
 from goat_mcp.upstreams.server_requests.callers import Callers
 
@@ -135,8 +135,8 @@ async def call(double: Double, *, heartbeat_s: float = 5.0, timeout_s: float = 5
     return await tool.execute(tool.validate({}), ToolContext(call_id="t", **ctx))
 
 
-def fault(kind: FaultKind, detail: str = "x") -> LinkFault:
-    return LinkFault(Fault(kind, detail))
+def fault(kind: FaultKind, detail: str = "x") -> TransportFault:
+    return TransportFault(Fault(kind, detail))
 
 
 # ERA-2, LIF-6

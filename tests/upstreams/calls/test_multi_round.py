@@ -13,7 +13,7 @@ from goat_mcp.core.client_side import ClientRequest, NotificationTarget, Request
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.multi_round import MAX_ROUNDS, in_rounds, with_login
-from goat_mcp.upstreams.faults import LoginWanted
+from goat_mcp.upstreams.faults import LoginRequired
 
 pytestmark = pytest.mark.anyio
 
@@ -108,8 +108,8 @@ async def test_of_a_question_that_is_put_to_nobody_no_client_is_said_to_have_ref
 # AUT-3: how often a login is offered for one request, and the time that is left after it.
 
 
-def wanted(scopes: str = "") -> LoginWanted:
-    return LoginWanted("it wants a login", "log in", facts={}, scopes=scopes)
+def wanted(scopes: str = "") -> LoginRequired:
+    return LoginRequired("it wants a login", "log in", facts={}, scopes=scopes)
 
 
 @dataclass
@@ -126,13 +126,13 @@ class Guarded:
             raise wanted(self.wants.pop(0))
         return "done"
 
-    async def offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+    async def offer(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         self.offered.append(wanted.scopes)
 
     async def answer(self, ctx: ToolContext | None = None) -> str:
         try:
             return await with_login(self.offer, ctx or ToolContext(call_id="c"), self.send)
-        except LoginWanted as unmet:
+        except LoginRequired as unmet:
             return f"wants {unmet.scopes!r}"
 
 

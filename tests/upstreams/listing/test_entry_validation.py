@@ -8,7 +8,7 @@ import pytest
 
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.files.documents.visible_text import hides_something
-from goat_mcp.upstreams.listing.entry_validation import usable_entries, usable_items
+from goat_mcp.upstreams.listing.entry_validation import valid_entries, valid_resources
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
@@ -25,7 +25,7 @@ def test_a_broken_entry_is_withheld_alone_and_named() -> None:
         {"name": "hidden\u200b"},
     ]
 
-    usable = usable_items("prompts", listed)
+    usable = valid_resources("prompts", listed)
 
     assert usable.entries == ({"name": "good", "vendor": 1}, {"name": "hidden\u200b"})
     nameless = RejectedEntry("", "it is not an object with a name", kind="prompt")
@@ -40,7 +40,7 @@ def test_a_broken_entry_is_withheld_alone_and_named() -> None:
 
 # COL-1
 def test_our_own_uris_are_ours() -> None:
-    usable = usable_items("templates", [{"uriTemplate": "goat://x/{y}", "name": "x"}])
+    usable = valid_resources("templates", [{"uriTemplate": "goat://x/{y}", "name": "x"}])
 
     assert usable.entries == ()
     reason = "goat:// is goat-mcp's own; an upstream's is not read by it"
@@ -63,8 +63,8 @@ def test_f13_28_case_alone_makes_no_second_name_and_the_first_one_stays(first: s
     names = (second, first) if turned else (first, second)
     schema = {"type": "object"}
 
-    tools = usable_entries([{"name": name, "inputSchema": schema} for name in (*names, "other", names[0])])
-    prompts = usable_items("prompts", [{"name": name} for name in (*names, "other", names[0])])
+    tools = valid_entries([{"name": name, "inputSchema": schema} for name in (*names, "other", names[0])])
+    prompts = valid_resources("prompts", [{"name": name} for name in (*names, "other", names[0])])
 
     assert [one["name"] for one in tools.entries] == [one["name"] for one in prompts.entries] == [names[0], "other"]
     for withheld in (tools.withheld, prompts.withheld):
@@ -78,7 +78,7 @@ def test_f13_28_case_alone_makes_no_second_name_and_the_first_one_stays(first: s
 def test_uris_that_differ_in_case_are_two() -> None:
     listed = [{"uri": "x://a", "name": "a"}, {"uri": "x://A", "name": "a"}]
 
-    assert len(usable_items("resources", listed).entries) == 2
+    assert len(valid_resources("resources", listed).entries) == 2
 
 
 @pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
@@ -94,7 +94,7 @@ def test_f13_12_hidden_in_items_is_shown(kind: Kind, text: str) -> None:
         "vendor": {text: text},
     }
 
-    usable = usable_items(kind, [entry])
+    usable = valid_resources(kind, [entry])
 
     (shown,) = usable.entries
     assert not hides_something(dict(shown))
@@ -106,7 +106,7 @@ def test_f13_12_hidden_in_items_withholds_them_if_it_is_data(text: str) -> None:
     prompt = {"name": "p", "arguments": [{"name": "a"}, {"name": text}]}
     template = {"name": "t", "uriTemplate": f"x:{text}/{{a}}"}
 
-    found = [*usable_items("prompts", [prompt]).withheld, *usable_items("templates", [template]).withheld]
+    found = [*valid_resources("prompts", [prompt]).withheld, *valid_resources("templates", [template]).withheld]
 
     assert [one.reason_code for one in found] == [ReasonCode.HIDDEN_DATA] * 2
     assert not hides_something([[one.name, one.reason] for one in found])
@@ -116,4 +116,4 @@ def test_f13_12_hidden_in_items_withholds_them_if_it_is_data(text: str) -> None:
 def test_honest_items_pass_as_they_are(text: str) -> None:
     prompt = {"name": "p", "title": text, "description": text, "arguments": [{"name": text, "description": text}]}
 
-    assert usable_items("prompts", [prompt]).entries == (prompt,)
+    assert valid_resources("prompts", [prompt]).entries == (prompt,)

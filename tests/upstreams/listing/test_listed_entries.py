@@ -13,7 +13,7 @@ from goat_mcp.core.result import Block
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.calls.calls import relayed_result
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.listing.entry_validation import MAX_SCHEMA_BYTES, usable_entries
+from goat_mcp.upstreams.listing.entry_validation import MAX_SCHEMA_BYTES, valid_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
@@ -34,7 +34,7 @@ def test_hidden_characters_in_texts_about_a_tool_are_shown_as_escapes_and_counte
         inputSchema={"type": "object", "properties": {"x": {"type": "string", "description": HIDDEN}}},
     )
 
-    usable = usable_entries([listed, entry(name="plain", description="ümlaut\n\ttab")])
+    usable = valid_entries([listed, entry(name="plain", description="ümlaut\n\ttab")])
 
     assert usable.entries == (
         {
@@ -58,7 +58,7 @@ def test_names_that_look_like_keywords_are_names() -> None:
         },
     }
 
-    (shown,) = usable_entries([entry(inputSchema=schema)]).entries
+    (shown,) = valid_entries([entry(inputSchema=schema)]).entries
 
     properties = shown["inputSchema"]["properties"]
     assert properties == {
@@ -115,7 +115,7 @@ IN_DATA: dict[str, dict[str, Any]] = {
 def test_f13_12_hidden_in_schemas_is_shown(member: str, schema: dict[str, Any]) -> None:
     listed = entry(**{member: {"type": "object", **schema}})
 
-    usable = usable_entries([listed])
+    usable = valid_entries([listed])
 
     (shown,) = usable.entries
     assert shown != listed and not is_hiding(shown)
@@ -127,7 +127,7 @@ def test_f13_12_hidden_in_schemas_is_shown(member: str, schema: dict[str, Any]) 
 def test_f13_12_hidden_in_data_withholds_that_tool_alone(schema: dict[str, Any]) -> None:
     listed = entry(inputSchema={"type": "object", **schema})
 
-    usable = usable_entries([listed, entry(name="fine")])
+    usable = valid_entries([listed, entry(name="fine")])
 
     assert usable.entries == (entry(name="fine"),)
     assert [(one.name, one.reason_code) for one in usable.withheld] == [("t", ReasonCode.HIDDEN_DATA)]
@@ -136,7 +136,7 @@ def test_f13_12_hidden_in_data_withholds_that_tool_alone(schema: dict[str, Any])
 
 @pytest.mark.parametrize("schema", IN_DATA.values(), ids=IN_DATA)
 def test_f13_12_hidden_in_data_leaves_an_output_schema_out(schema: dict[str, Any]) -> None:
-    usable = usable_entries([entry(outputSchema={"type": "object", **schema})])
+    usable = valid_entries([entry(outputSchema={"type": "object", **schema})])
 
     assert usable.entries == (entry(),)
     assert len(usable.without_output) == 1
@@ -144,7 +144,7 @@ def test_f13_12_hidden_in_data_leaves_an_output_schema_out(schema: dict[str, Any
 
 @pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
 def test_f13_12_every_kind_of_invisible_character_is_shown_or_withheld(text: str) -> None:
-    shown = usable_entries(
+    shown = valid_entries(
         [
             entry(
                 title=text,
@@ -169,7 +169,7 @@ def test_f13_12_honest_texts_pass_as_they_are_in_texts_and_in_data(text: str) ->
     schema = {"type": "object", "title": text, "properties": {"a": {"enum": [text], "default": text}}}
     listed = entry(description=text, inputSchema=schema, outputSchema=schema, _meta={"note": text})
 
-    usable = usable_entries([listed])
+    usable = valid_entries([listed])
 
     assert usable.entries == (listed,)
     assert (usable.withheld, usable.escaped, usable.without_output) == ((), 0, ())
@@ -178,13 +178,13 @@ def test_f13_12_honest_texts_pass_as_they_are_in_texts_and_in_data(text: str) ->
 def test_line_ends_are_data_as_others() -> None:
     ends = {"type": "object", "properties": {"end": {"enum": ["\n", "\r\n", "\r"], "default": "\t"}}}
 
-    assert usable_entries([entry(inputSchema=ends)]).withheld == ()
+    assert valid_entries([entry(inputSchema=ends)]).withheld == ()
 
 
 def test_of_two_unknown_keywords_that_are_one_when_visible_none_is_lost() -> None:
     schema = {"type": "object", "x-a\u200b": 1, "x-a\\u200b": 2}
 
-    (shown,) = usable_entries([entry(inputSchema=schema)]).entries
+    (shown,) = valid_entries([entry(inputSchema=schema)]).entries
 
     assert shown["inputSchema"] == {"type": "object", "x-a\\u200b (2)": 1, "x-a\\u200b": 2}
 
@@ -197,7 +197,7 @@ def is_hiding(value: Any) -> bool:
 
 def test_a_hidden_character_in_a_name_reaches_nobody_but_the_upstream() -> None:
     native = "get\u202eteg"
-    usable = usable_entries([entry(name=native)])
+    usable = valid_entries([entry(name=native)])
     config = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"))
     registry = Registry()
     tool: Any = upstream_tool(config, usable.entries[0], None)  # pyright: ignore[reportArgumentType]  # never called
@@ -212,7 +212,7 @@ def test_a_hidden_character_in_a_name_reaches_nobody_but_the_upstream() -> None:
 
 
 def test_withheld_tools_are_named_without_hidden_characters() -> None:
-    usable = usable_entries([{"name": "x\u202e", "inputSchema": {"type": "array"}}])
+    usable = valid_entries([{"name": "x\u202e", "inputSchema": {"type": "array"}}])
 
     assert [withheld.name for withheld in usable.withheld] == ["x\\u202e"]
 
@@ -227,7 +227,7 @@ def test_results_are_relayed_with_their_hidden_characters() -> None:
 
 
 def test_a_tool_whose_output_schema_is_too_large_passes_without_it_and_is_named() -> None:
-    usable = usable_entries([entry(outputSchema={"type": "object", "description": "x" * MAX_SCHEMA_BYTES})])
+    usable = valid_entries([entry(outputSchema={"type": "object", "description": "x" * MAX_SCHEMA_BYTES})])
 
     assert usable.entries == (entry(),)
     assert usable.without_output == (f"t: its outputSchema is larger than {MAX_SCHEMA_BYTES} bytes",)
@@ -238,7 +238,7 @@ def test_an_entry_nested_without_end_is_withheld_alone() -> None:
     for _ in range(5000):
         deep = {"not": deep}
 
-    usable = usable_entries([entry(inputSchema=deep), entry(name="fine")])
+    usable = valid_entries([entry(inputSchema=deep), entry(name="fine")])
 
     assert usable.entries == (entry(name="fine"),)
     assert usable.withheld == (RejectedEntry("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
@@ -248,7 +248,7 @@ def test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not() -
     """ERA-7."""
     needs, may = entry(execution={"taskSupport": "required"}), entry(name="u", execution={"taskSupport": "optional"})
 
-    usable = usable_entries([needs, may])
+    usable = valid_entries([needs, may])
 
     assert [one["name"] for one in usable.entries] == ["u"]
     assert [(one.name, one.reason_code) for one in usable.withheld] == [("t", ReasonCode.TASKS_ONLY)]

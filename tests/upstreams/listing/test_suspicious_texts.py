@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.upstreams.listing.entry_validation import usable_entries
+from goat_mcp.upstreams.listing.entry_validation import valid_entries
 from goat_mcp.upstreams.listing.suspicious_texts import HIDES, why_suspicious
 from tests.upstreams.listing.definition_texts import HIDING, HONEST, POISON
 
@@ -20,7 +20,7 @@ def tool(description: str, **members: Any) -> dict[str, Any]:
 def test_f13_12_poison_is_suspicious_in_what_was_sent_and_in_what_is_shown(text: str) -> None:
     definition = tool(text)
 
-    (shown,) = usable_entries([definition]).entries
+    (shown,) = valid_entries([definition]).entries
 
     assert why_suspicious(definition, "server")
     assert why_suspicious(shown, "server")

@@ -273,7 +273,7 @@ async def test_clients_are_shown_a_page_only_where_nobody_else_logs_in(tmp_path:
     without, with_person = logins_of(tmp_path), logins_of(tmp_path, person=Agreeable())
     doors = [without.of(open_to_all), without.of(own), with_person.of(open_to_all)]
 
-    assert [door is not None and door.wants_a_person for door in doors] == [True, False, False]
+    assert [door is not None and door.needs_a_person for door in doors] == [True, False, False]
 
 
 async def test_configured_client_scopes_and_port_are_what_is_asked_with(tmp_path: Path) -> None:

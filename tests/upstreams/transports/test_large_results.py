@@ -12,7 +12,7 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from goat_mcp.upstreams.config.entry import StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioLink
+from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioTransport
 from goat_mcp.upstreams.transports.frames import FrameReader
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
@@ -48,7 +48,7 @@ def told(item: SessionMessage | Exception) -> str:
 @pytest.mark.parametrize("answer", [ANSWER, MANY], ids=["one text", "many small values"])
 async def test_a_large_answer_is_whole_and_what_follows_comes_after_it(answer: bytes) -> None:
     marks = FaultMarks()
-    pipes = ChildPipes(StdioLink(marks, FrameReader(marks)))
+    pipes = ChildPipes(StdioTransport(marks, FrameReader(marks)))
 
     pipes.pipe_data_received(1, answer[:100])
     pipes.pipe_data_received(1, answer[100:] + NOTICE)
