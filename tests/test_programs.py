@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.commands.shell.script import read_script
+from goat_mcp.commands.shell.script_parsing import read_script
 from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests.programs import ENVIRONMENT, PROGRAMS, SYSTEM
 

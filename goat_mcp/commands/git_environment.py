@@ -19,7 +19,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from goat_mcp.commands.shell.options.git import only_reads
-from goat_mcp.commands.shell.script import ShellScript
+from goat_mcp.commands.shell.script_parsing import ShellScript
 
 LIST_KEYS = ("config", "--show-scope", "--name-only", "--list", "-z")
 """Arguments of git that print what `repository_keys` reads; they run nothing."""

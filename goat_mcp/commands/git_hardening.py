@@ -54,7 +54,7 @@ class GitHardening:
         if "git" not in text:
             return GitReads(text)
         from goat_mcp.commands.git_environment import hardened_script, reading_commands, variables
-        from goat_mcp.commands.shell.script import read_script
+        from goat_mcp.commands.shell.script_parsing import read_script
 
         script = read_script(text)
         reading = reading_commands(script)

@@ -26,10 +26,10 @@ from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.downgrade_result import downgraded_result, is_plain_text
-from goat_mcp.server.handlers.lists import ResourceLists
 from goat_mcp.server.handlers.prompts import Prompts
+from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.handlers.resources import Resources, Subscriptions
-from goat_mcp.server.handlers.tools import LIST_TTL_MS, ToolList
+from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
 from goat_mcp.server.http.token import read_or_create_token
 from goat_mcp.server.middleware import Middleware
 from goat_mcp.server.requests import Requests

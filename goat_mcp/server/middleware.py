@@ -15,7 +15,7 @@ from mcp_types import INVALID_REQUEST
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_channel import Context
-from goat_mcp.server.handlers.tools import ToolList
+from goat_mcp.server.handlers.tool_list import ToolList
 
 _LISTS = {
     "tools/list": ("tools", "name"),

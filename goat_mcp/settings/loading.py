@@ -1,6 +1,6 @@
 """Where settings come from: flags beat the environment, which beats files, which beat defaults (design, section 6).
 
-How trees lie over each other is in `settings_tree`, what a project's file may say in `trust`.
+How trees lie over each other is in `tree`, what a project's file may say in `trust`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings as a tree of dictionaries, before anything has checked them: values are put in by key, trees over trees.
 
-Which trees there are, and which lies over which, is in `settings_loading`.
+Which trees there are, and which lies over which, is in `loading`.
 """
 
 from __future__ import annotations

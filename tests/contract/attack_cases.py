@@ -197,8 +197,8 @@ _CONF = {
     "PR-32": ("a secret file that others can read or replace", "state/test_file_safety.py"),
 }
 _HOOK = {
-    "PR-28": ("a hook rewrites an allowed command into a dangerous one", "calls/hooks/test_programs.py"),
-    "PR-29": ("shell syntax in what a hook is given", "calls/hooks/test_programs.py"),
+    "PR-28": ("a hook rewrites an allowed command into a dangerous one", "calls/hooks/test_runner.py"),
+    "PR-29": ("shell syntax in what a hook is given", "calls/hooks/test_runner.py"),
 }
 _HTTP_CASES = "e2e/test_http_cases.py"
 _HTTP = {
@@ -351,7 +351,7 @@ _FINDINGS = {
     ),
     "F13-25-refused-body": ("an endless body that is refused, with and without a token", "server/http/test_framing.py"),
     "F13-26-malformed-chunk": ("a malformed chunk from a client with a token", "server/http/test_framing.py"),
-    "F13-27-cursor": ("cursors that are not ours, for every list", "server/handlers/test_lists.py"),
+    "F13-27-cursor": ("cursors that are not ours, for every list", "server/handlers/test_resource_lists.py"),
     "F13-28-case": ("tools and prompts whose names differ in case only", "upstreams/listing/test_entry_validation.py"),
     "F13-29-event-flood": ("sends 100,000 notices as events", "upstreams/transports/test_unflooded_events.py"),
     "F13-29-notice-flood": ("writes 100,000 notices during a call", "upstreams/test_floods.py"),

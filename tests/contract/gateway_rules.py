@@ -95,14 +95,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AGG-4",
         "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page "
         "of another list neither skips nor repeats an entry.",
-        "upstreams/listing/paging server/handlers/lists",
+        "upstreams/listing/paging server/handlers/resource_lists",
         "upstreams/test_stdio_upstreams.py::"
         "test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list upstreams/test_isolation.py::"
         "test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
         "upstreams/test_resources.py::test_a_list_ends_and_says_why_it_is_not_all "
         "server/test_adapter.py::test_the_tool_list_is_whole_on_one_page_however_long_it_is "
-        "server/handlers/test_lists.py::test_the_pages_together_are_the_list "
-        "server/handlers/test_lists.py::"
+        "server/handlers/test_resource_lists.py::test_the_pages_together_are_the_list "
+        "server/handlers/test_resource_lists.py::"
         "test_a_cursor_of_the_list_as_it_was_is_refused_and_says_what_to_do",
     ),
     _rule(
@@ -469,7 +469,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-5",
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
-        "upstreams/listing/paging catalog/resource_catalog server/handlers/lists server/adapter",
+        "upstreams/listing/paging catalog/resource_catalog server/handlers/resource_lists server/adapter",
         "server/test_resource_requests.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
     ),
     _rule(

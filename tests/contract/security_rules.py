@@ -149,7 +149,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-3",
         "Rules are held against whole words; a longer word or another path is not what was allowed.",
-        "commands/shell/pattern commands/shell/rules",
+        "commands/shell/pattern commands/shell/script_rules",
         "commands/shell/test_pattern.py::test_a_longer_word_another_place_or_a_path_does_not_match",
     ),
     _rule(
@@ -173,7 +173,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5",
         "Deny rules find a program wherever its name stands, and what cannot be read is refused in every mode.",
         "commands/shell/command_extraction commands/shell/mentions commands/shell/data_words "
-        "commands/shell/rules calls/permissions/decide",
+        "commands/shell/script_rules calls/permissions/decide",
         "calls/permissions/test_rules.py::"
         "test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode "
         "commands/shell/test_command_extraction.py::test_* commands/shell/test_mentions.py::test_*",
@@ -194,7 +194,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-6",
         "Very long commands, and those with invisible characters, never pass by rules; the work is bounded.",
-        "commands/shell/script",
+        "commands/shell/script_parsing",
         "commands/shell/test_attack_cases.py::test_r_shell_6_* commands/shell/test_attack_cases.py::test_br_parse_1_*",
     ),
     _rule(
@@ -400,8 +400,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-PERM-3",
         "What a hook rewrites is validated and decided anew; hooks only tighten.",
         "calls/admission calls/hooks/stages",
-        "calls/hooks/test_programs.py::test_a_rewritten_call_is_validated_and_decided_again "
-        "calls/hooks/test_programs.py::test_allow_means_no_objection_and_nothing_more",
+        "calls/hooks/test_runner.py::test_a_rewritten_call_is_validated_and_decided_again "
+        "calls/hooks/test_runner.py::test_allow_means_no_objection_and_nothing_more",
     ),
     _rule(
         "R-PERM-4",
@@ -443,23 +443,23 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/programs calls/hooks/options settings/claude/imported_hooks",
-        "calls/hooks/test_programs.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
+        "calls/hooks/runner calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/test_runner.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
     _rule(
         "R-HOOK-2",
         "A hook of ours that fails before a call refuses it; an imported one means what it means in Claude Code.",
-        "calls/hooks/answer calls/hooks/programs",
-        "calls/hooks/test_programs.py::"
+        "calls/hooks/answer calls/hooks/runner",
+        "calls/hooks/test_runner.py::"
         "test_every_failure_before_a_call_means_what_the_kind_of_hook_says "
         "settings/claude/test_in_force.py::test_the_log_says_what_a_failing_hook_of_the_file_means",
     ),
     _rule(
         "R-HOOK-3",
         "Hooks run in a fixed order, the first no ends it, and each is on record.",
-        "calls/hooks/programs calls/admission",
-        "calls/hooks/test_programs.py::test_two_hooks_run_in_order_and_the_first_denial_ends_it "
+        "calls/hooks/runner calls/admission",
+        "calls/hooks/test_runner.py::test_two_hooks_run_in_order_and_the_first_denial_ends_it "
         "calls/test_pipeline.py::test_the_record_of_a_decision_says_what_each_hook_said",
         "What a hook answers after a call is in the log, not in the record.",
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from goat_mcp.calls.hooks.programs import Programs
+from goat_mcp.calls.hooks.runner import Programs
 from goat_mcp.calls.hooks.stages import PreToolUse
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply

@@ -451,7 +451,7 @@ IN_MEMORY = {
     "server/http/rate_limiter:PrincipalRateLimiter._buckets": OWN,
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     "server/http/fair_shares:FairShares._held": OWN,
-    "server/handlers/lists:ResourceLists._lists": "lists of upstreams, by rights",
+    "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
     "server/client_side:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
@@ -459,7 +459,7 @@ IN_MEMORY = {
     **dict.fromkeys(
         ("server/stdio/fast_path:FastPath._running", "server/stdio/fast_path:FastPath._tasks"), "stdio only"
     ),
-    "server/handlers/tools:ToolList._ready": "the list of tools, by rights",
+    "server/handlers/tool_list:ToolList._ready": "the list of tools, by rights",
     "commands/shell/known_values:KnownValues._values": "of one script",
     "state/call_log:CallLog._calls": OWN,
     "state/resources:PlanChanges._seen": OWN,

@@ -1,6 +1,6 @@
 """What a hook's program answered, read from its exit code, standard output and standard error as Claude Code does.
 
-Source: Claude Code's hooks reference, "Exit code output" and "JSON output". `programs` acts on the answer.
+Source: Claude Code's hooks reference, "Exit code output" and "JSON output". `runner` acts on the answer.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from goat_mcp.calls.hooks.answer import HookAnswer
-from goat_mcp.calls.hooks.programs import Programs, with_text
+from goat_mcp.calls.hooks.runner import Programs, with_text
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec

@@ -1,6 +1,6 @@
 """The hook stages of the pipeline: what runs before a tool and after it, in a fixed order.
 
-Python functions come first, in their order, then programs (`programs`). Hooks only tighten: an input that they rewrite
+Python functions come first, in their order, then programs (`runner`). Hooks only tighten: an input that they rewrite
 is validated and decided again, and a hook that fails before a call refuses it (R-HOOK-2, R-HOOK-3).
 """
 

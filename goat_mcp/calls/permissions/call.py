@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from goat_mcp.core.spec import ToolSpec
 
 if TYPE_CHECKING:  # the parser behind it is loaded with the first command that a rule looks into
-    from goat_mcp.commands.shell.script import ShellScript
+    from goat_mcp.commands.shell.script_parsing import ShellScript
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -40,7 +40,7 @@ class Call:
     def script(self) -> ShellScript:
         """The command of a Bash call, taken apart: for rules that allow, which mean no call with variables of its
         own."""
-        from goat_mcp.commands.shell.script import read_script
+        from goat_mcp.commands.shell.script_parsing import read_script
 
         return read_script(self._command)
 
@@ -51,7 +51,7 @@ class Call:
         own = (self._command,) if self.spec.rule_name == "Bash" else ()
         if not self.exports and not self.runs:
             return (self.script,) if own else ()
-        from goat_mcp.commands.shell.script import read_script
+        from goat_mcp.commands.shell.script_parsing import read_script
 
         return tuple(read_script(self.exports + text) for text in (*own, *self.runs))
 

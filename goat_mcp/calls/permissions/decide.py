@@ -145,7 +145,7 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
         return found[0]
     # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.
     if about_commands and not call.arguments.get("env"):
-        from goat_mcp.commands.shell.rules import allowed_by
+        from goat_mcp.commands.shell.script_rules import allowed_by
 
         if allowed_by(call.script, [specifier.pattern for _, specifier in about_commands]) == "":
             first = call.script.commands[0] if call.script.commands else ()

@@ -88,19 +88,19 @@ class CommandSpecifier:
     pattern: CommandPattern
 
     def hits(self, call: Call) -> bool:
-        from goat_mcp.commands.shell.rules import denied_by
+        from goat_mcp.commands.shell.script_rules import denied_by
 
         return any(denied_by(script, self.pattern) for script in call.scripts)
 
     def covers(self, call: Call) -> bool:
-        from goat_mcp.commands.shell.rules import allowed_by
+        from goat_mcp.commands.shell.script_rules import allowed_by
 
         # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.
         return not call.arguments.get("env") and allowed_by(call.script, (self.pattern,)) == ""
 
     def why_hit(self, call: Call) -> str:
         """Why a call is hit that has no such command; empty if it has."""
-        from goat_mcp.commands.shell.rules import why_denied
+        from goat_mcp.commands.shell.script_rules import why_denied
 
         return next((why for script in call.scripts if (why := why_denied(script, self.pattern))), "")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded when a file is named, or a hook or an extension is c
     from goat_mcp.calls.extensions.installed import InstalledExtension
     from goat_mcp.calls.extensions.steps import Steps
     from goat_mcp.calls.hooks import Hooks
-    from goat_mcp.calls.hooks.programs import Programs
+    from goat_mcp.calls.hooks.runner import Programs
     from goat_mcp.settings.claude import ClaudeSettings
 
 
@@ -71,7 +71,7 @@ def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Pr
     if not any(settings.hooks.entries()) and not any(file.hooks for file in imported):
         return None
     from goat_mcp.calls.hooks.command import BrokenHook, check_condition, configured_hooks
-    from goat_mcp.calls.hooks.programs import HookRunner, Programs
+    from goat_mcp.calls.hooks.runner import HookRunner, Programs
 
     def project() -> Path | None:
         return next(iter(s.workspace.roots), None)

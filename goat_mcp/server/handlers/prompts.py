@@ -11,7 +11,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.downgrade_result import downgraded_completion, downgraded_messages
 from goat_mcp.server.error_responses import check, relayed_error
-from goat_mcp.server.handlers.lists import ResourceLists
+from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.sanitize_result import sanitized_answer
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.programs import HookRunner, Programs
+from goat_mcp.calls.hooks.runner import HookRunner, Programs
 from goat_mcp.calls.permissions.rules import RuleConditions
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.processes import ProcessGuard

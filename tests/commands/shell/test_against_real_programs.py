@@ -19,8 +19,8 @@ from goat_mcp.commands.git_environment import variables
 from goat_mcp.commands.shell.options.table import OptionTable
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.pattern import CommandPattern
-from goat_mcp.commands.shell.rules import allowed_by
-from goat_mcp.commands.shell.script import read_script
+from goat_mcp.commands.shell.script_parsing import read_script
+from goat_mcp.commands.shell.script_rules import allowed_by
 
 _BEYOND: Mapping[str, Sequence[str]] = {
     "wget *": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.commands.shell.script import read_script
+from goat_mcp.commands.shell.script_parsing import read_script
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from goat_mcp.server.caller_identity import CallerIdentity
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.client_roots import RootsRequest
-from goat_mcp.server.handlers.lists import foreign_cursor
+from goat_mcp.server.handlers.resource_lists import foreign_cursor
 from goat_mcp.server.requests import Requests
 
 LIST_TTL_MS = 60_000

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import INSTRUCTIONS
-from goat_mcp.server.handlers.lists import Pages
+from goat_mcp.server.handlers.resource_lists import Pages
 from tests.server.test_resource_requests import client_of, prompts, serving, templates, uris
 from tests.upstreams.fleet import server
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from goat_mcp.commands.shell.options.text_programs import READERS
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.pattern import CommandPattern
-from goat_mcp.commands.shell.script import ShellScript
+from goat_mcp.commands.shell.script_parsing import ShellScript
 from goat_mcp.commands.shell.words import bare_name
 
 _SHOWN_CHARS = 60
