@@ -684,13 +684,13 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ISO-2",
         "Each upstream runs 16 calls at a time and lets 64 wait; more are refused at once. A call whose client is "
         "asked something leaves its place to others until the answer is there; a cancelled one does not count.",
-        "upstreams/calls/concurrency_limiter upstreams/calls/calls",
+        "upstreams/calls/upstream_limiter upstreams/calls/calls",
         "upstreams/test_stdio_upstreams.py::"
         "test_too_many_calls_wait_and_far_too_many_are_refused_at_once "
         "upstreams/test_resources.py::test_reads_that_hang_leave_most_places_to_tool_calls "
-        "upstreams/calls/test_concurrency_limiter.py::"
+        "upstreams/calls/test_upstream_limiter.py::"
         "test_a_client_that_never_answers_keeps_nobody_else_from_an_upstream "
-        "upstreams/calls/test_concurrency_limiter.py::"
+        "upstreams/calls/test_upstream_limiter.py::"
         "test_calls_that_were_cancelled_while_they_waited_are_not_counted_as_waiting",
     ),
     _rule(

@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.client_side import ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.calls.concurrency_limiter import MAX_QUEUED, UpstreamLimiter
+from goat_mcp.upstreams.calls.upstream_limiter import MAX_QUEUED, UpstreamLimiter
 from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.callers import Callers
 
