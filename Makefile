@@ -13,8 +13,8 @@ ifneq ($(wildcard $(SYSTEM_CERTIFICATES)),)
 export NODE_EXTRA_CA_CERTS ?= $(SYSTEM_CERTIFICATES)
 endif
 
-# How many processes run tests. They wait a lot: three keep two cores busy. `make test WORKERS=4`
-WORKERS ?= 3
+# How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
+WORKERS ?= 4
 
 .PHONY: setup demo test test-all unit surroundings lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 

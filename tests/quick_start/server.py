@@ -167,7 +167,8 @@ def _become(request: Request) -> None:
     os.fchdir(folder)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
-    os.closerange(3, 1024)
+    for descriptor in request.descriptors:
+        os.close(descriptor)
     os.umask(request.umask)
     os.environ.clear()
     os.environ.update(request.environment)

@@ -33,10 +33,14 @@ class HostileRepository:
         )
         return done.stdout.strip()
 
-    def program(self, name: str) -> str:
-        """A program that writes its name to the log, and then is what filters and drivers are expected to be."""
+    def program(self, name: str, *, answers: bool = True) -> str:
+        """A program that writes its name to the log, and then is what filters and drivers are expected to be.
+
+        `answers=False`: it ends at once. git waits long for a remote that only repeats what it reads.
+        """
         file = self.bin / "".join(letter if letter.isalnum() else "_" for letter in name)
-        file.write_text(f'#!/bin/sh\necho "{name}" >> {self.log}\ntest -f "$1" && exec cat "$1"\ncat\n')
+        rest = 'test -f "$1" && exec cat "$1"\ncat\n' if answers else "exit 1\n"
+        file.write_text(f'#!/bin/sh\necho "{name}" >> {self.log}\n{rest}')
         file.chmod(0o755)
         return str(file)
 

@@ -102,7 +102,7 @@ async def test_missing_objects_are_not_fetched_by_programs_of_the_repository(
     bench: ShellBench, hostile: HostileRepository
 ) -> None:
     blob = hostile.git("rev-parse", "HEAD~2:f.txt")
-    hostile.git("config", "remote.origin.url", f"ext::{hostile.program('fetches')}")
+    hostile.git("config", "remote.origin.url", f"ext::{hostile.program('fetches', answers=False)}")
     hostile.git("config", "remote.origin.promisor", "true")
     hostile.git("config", "remote.origin.partialclonefilter", "blob:none")
     hostile.git("config", "extensions.partialClone", "origin")

@@ -103,9 +103,11 @@ async def test_a_member_may_write_to_its_team_unasked_but_not_change_files(tmp_p
 async def test_a_deny_rule_holds_for_members_too(tmp_path: Path) -> None:
     model = Members(tester=[says("", use("SendMessage", {"to": "main", "message": "secret"})), says("no way")])
     async with ground(tmp_path, model, permissions={"deny": ["SendMessage"]}) as place:
-        await place.call("TeamCreate", {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]})
+        team = {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]}
+        created = (await place.call("TeamCreate", team)).text
 
-        assert "secret" not in await until(place, "no way")
+        # A quick member's mail comes with the team itself.
+        assert "secret" not in (created if "no way" in created else await until(place, "no way"))
         await place.call("TeamDelete", {"force": True})
 
 
