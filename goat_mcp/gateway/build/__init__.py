@@ -1,0 +1,1 @@
+"""The parts of a gateway, each built from settings."""
