@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.resources import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.files.workspace import Workspace
@@ -43,22 +43,22 @@ class HandlerContext:
     """
 
     workdir: str
-    make_logger: Callable[[], logging.Logger]
+    lazy_logger: Lazy[logging.Logger]
     tool_call_id: str
     call: ToolContext
     runtime: AgentRuntime | None = None
     message: Mapping[str, Any] | None = None
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    @cached_property
+    @property
     def logger(self) -> logging.Logger:
         """Goes to the server's log, never to a client. Made when something is logged: most calls log nothing."""
-        return self.make_logger()
+        return self.lazy_logger()
 
     def end(self) -> None:
         """The call is over: report the log lines that were dropped."""
-        if "logger" in self.__dict__:
-            for handler in self.logger.handlers:
+        if (logger := self.lazy_logger.made) is not None:
+            for handler in logger.handlers:
                 handler.close()
 
     def for_other_processes(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
@@ -128,7 +129,7 @@ class ManifestTool:
         roots = self.resource.workspace.roots
         context = HandlerContext(
             workdir=ctx.rights.writes_below or (str(roots[0]) if roots else ""),
-            make_logger=partial(self.resource.logger, ctx.call_id),
+            lazy_logger=Lazy(partial(self.resource.logger, ctx.call_id)),
             tool_call_id=ctx.call_id,
             call=ctx,
             runtime=self.resource.agents(ctx),

@@ -23,6 +23,7 @@ from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.core.client_side import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
@@ -92,6 +93,7 @@ class Upstream:
         self._login = login
         self._login_offers: LoginOffers | None = None
         self._group: anyio.abc.TaskGroup | None = None
+        self._subscriptions = Lazy(self._make_subscriptions)
         retry = RetryPolicy(self._limits.retry)
 
         self._needs_workspace = needs_workspace(config.target)
@@ -239,9 +241,12 @@ class Upstream:
             self.offerings.first_outcome = anyio.Event()
         return True
 
-    @cached_property
+    @property
     def subscriptions(self) -> Subscriptions:
         """Which of its resources somebody watches."""
+        return self._subscriptions()
+
+    def _make_subscriptions(self) -> Subscriptions:
         from goat_mcp.upstreams.calls.subscriptions import Subscriptions
 
         reopen_s = self._limits.relist_interval_s
@@ -304,9 +309,9 @@ class Upstream:
         self.offerings.close()
         self.calls.close()
         self._first_outcome.set()
-        if "subscriptions" in self.__dict__:
-            # Nobody tells of them any more: whoever watches should look, and subscribe anew.
-            self.subscriptions.end()
+        if (subscriptions := self._subscriptions.made) is not None:
+            # Nothing reports updates any more: watching clients should read again, and subscribe again.
+            subscriptions.end()
 
     async def drained(self, max_wait_s: float) -> None:
         """Wait until no call of it is under way."""
