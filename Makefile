@@ -16,7 +16,7 @@ endif
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit surroundings lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+.PHONY: setup demo test test-all unit surroundings lint types quick-lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -31,15 +31,15 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/goat-mcp demo
 
-# While types are checked, what the tests need beside us is fetched: one computes, the other waits.
+# Quick checks run beside the installs, the check of types beside the first tests: one computes while the other waits.
 test: setup
-	@$(MAKE) --no-print-directory -j2 lint surroundings
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory -j2 quick-lint surroundings
+	@$(MAKE) --no-print-directory -j2 types unit
 
 # Every case, as many repetitions as the contract says, and the agents that run through a LiteLLM proxy.
 test-all: setup
-	@$(MAKE) --no-print-directory -j2 lint surroundings litellm
-	@GOAT_TESTS_FULL=1 $(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory -j2 quick-lint surroundings litellm
+	@GOAT_TESTS_FULL=1 $(MAKE) --no-print-directory -j2 types unit
 
 # A few that fail run once more, alone: a busy machine can make a test too slow.
 unit: setup surroundings
@@ -90,10 +90,14 @@ openssh: | bubblewrap
 	else echo "no openssh-server here: tests of ssh_bash that need it will be skipped"; fi
 	@if [ "$$(id -u)" = 0 ] && test -x /usr/sbin/sshd; then mkdir -p /run/sshd; fi
 
-lint: setup
+lint: quick-lint types
+
+types: setup
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+quick-lint: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/generated_files.py --check
 
