@@ -1,4 +1,4 @@
-"""Record anew what docs/safety.md shows: run its client, and put what it prints into the page.
+"""Record again what docs/safety.md shows: run its client, and put what it prints into the page.
 
 `python scripts/recorded_run.py`; read the diff as a user would. It wants bubblewrap, for the page shows a sandbox.
 """

@@ -108,7 +108,7 @@ class CommandLine:
             raise ToolError(
                 ErrorCode.NOT_CONFIGURED,
                 f"agent.command cannot be started: {program}: {problem.strerror or problem}",
-                "Ask the user to mend agent.command.",
+                "Ask the user to fix agent.command.",
             ) from None
         report = reader.end()
         self._check(end, report)

@@ -172,7 +172,7 @@ class AgentTypes:
         for file in self.broken:
             # Another type of that name would have other rights than its writer meant.
             if file.name == name:
-                raise ToolError(ErrorCode.CONFIG, f"agent type {name}: {file}", "Mend the file and call again.")
+                raise ToolError(ErrorCode.CONFIG, f"agent type {name}: {file}", "Fix the file and call again.")
         if (found := self.types.get(name) or self.types.get(ALIASES.get(name, ""))) is not None:
             return found
         lines = [f"{type.name} ({type.source}): {_first_words(type.description)}" for type in self.types.values()]

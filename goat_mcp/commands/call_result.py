@@ -43,7 +43,7 @@ class SandboxFailed(ToolError):
         super().__init__(
             ErrorCode.SANDBOX,
             "sandbox unavailable: it could not be set up, so the command was not run",
-            "Call again: the sandbox is then tried anew. If it stays so, tell the user.",
+            "Call again: the sandbox is then tried again. If it stays so, tell the user.",
             output=command.capture.shown(MAX_FAILED_CHARS).text,
         )
 

@@ -76,7 +76,7 @@ class Announcements:
         self._watches.append(is_watched)
 
     def changed(self, uri: str, principal: str | None = None) -> None:
-        """What is under `uri` changed, as `principal` reads it; only that one is told. None stands for everybody."""
+        """What is under `uri` changed, as `principal` reads it; only that one is notified. None: everybody."""
         for listener in self._listeners:
             listener(uri, principal)
 

@@ -55,7 +55,7 @@ class Restart:
         return max(0.0, self.times_s[-1] + wait_s - self._clock())
 
     def allow(self) -> None:
-        """This process can start anew."""
+        """This process can start again."""
         self.prevented = ""
 
     def resume(self, check: Callable[[], object], times_s: Sequence[float]) -> None:

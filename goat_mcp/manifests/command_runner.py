@@ -119,7 +119,7 @@ class CommandRunner(Runner):
             raise self._failed(f"{export.spec.name} {what}", "Tell the user: the program has to print JSON.") from None
         except ValueError as why:
             what = f"{export.spec.name} printed JSON that cannot be used: {why}"
-            raise self._failed(what, "Tell the user: it is the program that has to be mended.") from None
+            raise self._failed(what, "Tell the user: it is the program that has to be repaired.") from None
 
     def _failed(self, message: str, suggestion: str = "") -> Exception:
         return handler_failed(message, suggestion, name="CommandFailed", limit=self._message_limit)
@@ -141,5 +141,5 @@ def start_problem(file: Path) -> tuple[str, str] | None:
     if not words:
         return f"the first line of {file.name} names no program", "write #!/bin/sh"
     if words[0].startswith("/") and not os.access(words[0], os.X_OK):
-        return f"the first line of {file.name} names {words[0]:.80}, which cannot be run here", "mend it, or install it"
+        return f"the first line of {file.name} names {words[0]:.80}, which cannot be run here", "fix it, or install it"
     return None

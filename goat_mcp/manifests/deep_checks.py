@@ -72,7 +72,7 @@ def _pattern_problems(tool: ToolDocument, schema: Any, base: ValuePath, key: str
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as problem_found:
             what = f"{'.'.join(map(str, (key, *path)))}: {pattern!r:.{_MAX_SHOWN}} is no pattern: {problem_found}"
-            yield tool.document.problem((*base, key, *path), what, "mend it; a bracket that is meant is written \\(")
+            yield tool.document.problem((*base, key, *path), what, "fix it; a bracket that is meant is written \\(")
 
 
 def _reason_unusable(schema: dict[str, Any], key: str) -> str:
@@ -114,7 +114,7 @@ def _examples(tool: ToolDocument, export: Mapping[str, Any], base: ValuePath) ->
             yield tool.document.problem(
                 at,
                 f"the example is refused by its own parameters: {error.message:.{_MAX_SHOWN}}",
-                _quoted(tool, at, error) or "mend the example, or the parameters",
+                _quoted(tool, at, error) or "fix the example, or the parameters",
                 is_fatal=False,
             )
 
@@ -150,14 +150,14 @@ def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[Manifes
         return [tool.document.problem(base, f"the program {name!r:.80} is not on the PATH", "install it")]
     file = tool.document.folder / name
     if not file.is_file():
-        return [tool.document.problem(base, f"{name} is not there", "create it, or mend the path")]
+        return [tool.document.problem(base, f"{name} is not there", "create it, or fix the path")]
     found: list[ManifestProblem] = []
     if not os.access(file, os.X_OK):
         found.append(tool.document.problem(base, f"{name} is not executable", f"chmod +x {shlex.quote(str(file))}"))
     try:
         problem_found = start_problem(file)
     except OSError as problem:
-        problem_found = f"{name} cannot be read: {problem.strerror}", "mend its rights"
+        problem_found = f"{name} cannot be read: {problem.strerror}", "fix its rights"
     return [*found, tool.document.problem(base, *problem_found)] if problem_found is not None else found
 
 
@@ -208,7 +208,7 @@ def _missing(tool: ToolDocument, handlers: list[str]) -> list[ManifestProblem]:
         tool.document.problem(
             ("spec", "exports", index, "name"),
             f"`handlers` has no {export.name!r}; it has {known}",
-            "add the function, or mend the name",
+            "add the function, or fix the name",
         )
         for index, export in enumerate(tool.exports)
         if export.name not in handlers
@@ -233,14 +233,14 @@ def _broken(tool: ToolDocument, entry: PythonEntry, error: Mapping[str, Any], co
     for found in reversed(list(_FRAME.finditer(complaint))):
         file = Path(found["file"])
         if is_below(file, tool.document.folder) and file.is_file():
-            return ManifestProblem(file, int(found["line"]), what, "mend the Python file")
+            return ManifestProblem(file, int(found["line"]), what, "fix the Python file")
     name = entry.file.name if entry.file is not None else entry.module
-    remedy = _REMEDIES.get(str(error.get("name")), "mend the Python file")
+    remedy = _REMEDIES.get(str(error.get("name")), "fix the Python file")
     return tool.document.problem(("spec", "entry"), f"{name} {what}", remedy)
 
 
 _REMEDIES = {
     "AttributeError": "end it with e.g. handlers = {'today': today}",
-    "ModuleNotFoundError": "install the module for the Python that runs goat-mcp, or mend the name",
+    "ModuleNotFoundError": "install the module for the Python that runs goat-mcp, or fix the name",
     "TypeError": "put functions into `handlers`, not what they give back",
 }

@@ -133,7 +133,7 @@ def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
         found = None
     if found is None or not stat.S_ISREG(found.st_mode):
         name = os.path.basename(file)  # noqa: PTH119  # it is text here
-        fields.fail(f"{value} is not there", f"create {name} beside the manifest, or mend the path", key)
+        fields.fail(f"{value} is not there", f"create {name} beside the manifest, or fix the path", key)
         return None
     if reason := why_writable(found):
         fields.fail(f"{value} {reason}", f"take the right to change it from others: chmod go-w {value}", key)

@@ -128,7 +128,7 @@ class ManifestFolders:
         try:
             if not is_ours and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
                 problems.append(
-                    _file_problem(folder, f"nothing of it is used: the directory {reason}", "mend its rights")
+                    _file_problem(folder, f"nothing of it is used: the directory {reason}", "fix its rights")
                 )
                 return ()
             return manifest_files(folder)
@@ -159,7 +159,7 @@ class ManifestFolders:
             documents = read_documents(original, data, file.parent)
             _read_documents(_manifests_in(original, documents), declared, problems, ships_with_us=self._ships_with_us)
         except OSError as problem:
-            problems.append(_file_problem(original, f"cannot be read: {problem.strerror}", "mend its rights"))
+            problems.append(_file_problem(original, f"cannot be read: {problem.strerror}", "fix its rights"))
         except BrokenManifest as broken:
             problems += broken.problems
         # What is missing beside a manifest may come without a change of the manifest.

@@ -191,7 +191,7 @@ def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: Proc
     if process.pipes.broken_by == "protocol":
         return handler_failed(
             f"something in the process of {resource} wrote to the pipe of its answers; it was ended",
-            "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, writes "
+            "Call it again: it is started again. If it stays so, tell the user: a handler, or what it uses, writes "
             "to a file descriptor that it has not opened.",
             name="AnswerPipeBroken",
         )
@@ -200,7 +200,7 @@ def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: Proc
     if code is None:
         return handler_failed(
             f"the process of {resource} closed the pipe of its answers during the call: {last}",
-            "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, closes "
+            "Call it again: it is started again. If it stays so, tell the user: a handler, or what it uses, closes "
             "a file descriptor that it has not opened.",
             name="AnswerPipeClosed",
             limit=limit,
@@ -208,7 +208,7 @@ def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: Proc
     ended = f"exit code {code}" if code >= 0 else f"signal {-code}"
     return handler_failed(
         f"the process of {resource} ended during the call ({ended}): {last}",
-        "Call it again: it is started anew. If it stays so, tell the user.",
+        "Call it again: it is started again. If it stays so, tell the user.",
         name="ProcessEnded",
         limit=limit,
     )

@@ -143,7 +143,7 @@ def _remedy(root: Fields, kinds: list[str], value: Any, at: tuple[str | int, ...
         return root.quoting_hint(*at) or "write a text"
     if isinstance(value, str) and _is_written_as(kinds, value):
         return f"take the quotes off: {value}"
-    return f"write a value of type {' or '.join(kinds)}, or mend the type"
+    return f"write a value of type {' or '.join(kinds)}, or fix the type"
 
 
 def _is_written_as(kinds: list[str], text: str) -> bool:

@@ -210,7 +210,9 @@ class PythonWorker(Runner):
         """The started process. Raises the error of its start, or of its end."""
         if worker.starting.cancelled():
             raise handler_failed(
-                f"{self._name} was ended while it was loaded", "Call it again: it is started anew.", name="ProcessEnded"
+                f"{self._name} was ended while it was loaded",
+                "Call it again: it is started again.",
+                name="ProcessEnded",
             )
         process = worker.starting.result()
         if not process.is_usable:

@@ -29,7 +29,7 @@ class Runner(Protocol):
         ...
 
     async def retire(self) -> None:
-        """What runs goes on to its end; the next call starts anew, with the files as they are then."""
+        """What runs goes on to its end; the next call starts again, with the files as they are then."""
 
     async def close(self) -> None:
         """End what runs."""

@@ -68,7 +68,7 @@ def _upstream_member(
         all_of_it = f"write {UPSTREAM_PREFIX}{server} for all of its tools" if tool == "*" else "write whole names"
         yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", all_of_it)
     elif upstreams is not None and server not in upstreams.servers:
-        remedy = _suggestion(server, upstreams.servers, "add it to mcpServers, or mend the name")
+        remedy = _suggestion(server, upstreams.servers, "add it to mcpServers, or fix the name")
         yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} {_NOT_CONFIGURED}", remedy)
 
 

@@ -189,5 +189,7 @@ class ConfigCheck:
 
     def _wrong(self, where: str, what: str) -> ToolError:
         return ToolError(
-            ErrorCode.CONFIG, f"tools.{self._resource}{where}: {what}", "Tell the user: the settings are to be mended."
+            ErrorCode.CONFIG,
+            f"tools.{self._resource}{where}: {what}",
+            "Tell the user: the settings are to be repaired.",
         )

@@ -92,7 +92,7 @@ def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Seque
         what = str(getattr(wrong, "problem", None) or wrong).splitlines()[0]
         # Where the end comes too soon, the parser names the line after the last.
         line = min(mark.line, len(_LINE_END.findall(text))) + 1 if mark else _line_of_character(text, wrong)
-        raise _broken(file, line, f"not YAML: {what}", "mend the indentation or quote the value") from None
+        raise _broken(file, line, f"not YAML: {what}", "fix the indentation or quote the value") from None
     except (ValueError, RecursionError) as wrong:
         raise _broken(file, 1, f"not YAML: {type(wrong).__name__}", "write it simpler") from None
     return [_document(file, node, folder or file.parent) for node in nodes]

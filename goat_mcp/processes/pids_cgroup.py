@@ -73,7 +73,7 @@ class PidsCgroups:
     def make(self, max_processes: int) -> CommandCgroup | None:
         """One for a command; None if none is needed, or can be made: then `why_not` says why.
 
-        Raises `OSError` if one could be made before and this one could not: the next call tries anew.
+        Raises `OSError` if one could be made before and this one could not: the next call tries again.
         """
         if not max_processes or not self.is_needed or self.why_not:
             return None

@@ -34,7 +34,7 @@ VARIABLE = "_GOAT_MCP_HANDOVER"
 DRAIN_S = 10.0
 """How long calls that run are waited for."""
 GREETING_S = 20.0
-_ENDED = types.ErrorData(code=types.CONNECTION_CLOSED, message="the server started itself anew; the call was ended")
+_ENDED = types.ErrorData(code=types.CONNECTION_CLOSED, message="the server started itself again; the call was ended")
 
 
 @dataclass

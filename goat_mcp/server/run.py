@@ -59,7 +59,7 @@ def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_che
 def _replace_process(gateway: Gateway, handoff: RestartHandoff) -> None:
     """If that is wanted, and prepared."""
     if handoff.is_complete:
-        gateway.telemetry.warning("starting anew", reason=gateway.restart.reason)
+        gateway.telemetry.warning("starting again", reason=gateway.restart.reason)
         handoff.replace_process(gateway.modes.decided(), gateway.restart.times_s)
 
 

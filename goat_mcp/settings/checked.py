@@ -33,7 +33,7 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
             lines.append(f"{key}: no such setting{nearest(key)}")
         else:
             lines.append(f"{key}: {error['msg']}; got {_shown(key, error['input'])}")
-    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Mend these settings and start again.")
+    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
 
 
 def _shown(key: str, value: Any) -> str:

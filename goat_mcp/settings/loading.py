@@ -133,7 +133,7 @@ def _users_tree(named: Path | None) -> tuple[str, Mapping[str, Any]]:
         file = read_users_file(path)
         tree = with_absolute_paths(file.tree, path.absolute().parent, path_keys())
     except BrokenFile as broken:
-        raise BrokenSettings(str(broken), "Mend the file and start again, or name another one with --config.") from None
+        raise BrokenSettings(str(broken), "Fix the file and start again, or name another one with --config.") from None
     for key, value in _secrets_in(tree):
         if file.why_readable and "${" not in value:
             raise BrokenSettings(
@@ -151,7 +151,7 @@ def _own_upstreams() -> Path:
     try:
         return read_users_file(path).path
     except BrokenFile as broken:
-        raise BrokenSettings(str(broken), f"Mend {path}, or move it away, and start again.") from None
+        raise BrokenSettings(str(broken), f"Fix {path}, or move it away, and start again.") from None
 
 
 def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
@@ -184,7 +184,7 @@ def _project_say(
             return None
         _check_rules(say)
     except BrokenFile as broken:
-        raise BrokenSettings(str(broken), "Mend the file, or delete it, and start again.") from None
+        raise BrokenSettings(str(broken), "Fix the file, or delete it, and start again.") from None
     origin.notices += store.problems
     if config_file is None:
         return say
@@ -200,7 +200,7 @@ def _check_rules(say: ProjectSay) -> None:
     try:
         RuleSet.parse(deny=say.denials.get("permissions.deny", ()))
     except BrokenRule as broken:
-        raise BrokenSettings(f"{say.file}: permissions.deny: {broken}", "Mend the rule and start again.") from None
+        raise BrokenSettings(f"{say.file}: permissions.deny: {broken}", "Fix the rule and start again.") from None
 
 
 def _first_directory(tree: Mapping[str, Any]) -> Path | None:

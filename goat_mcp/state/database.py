@@ -216,7 +216,7 @@ class UsedTokens:
         self._lifetime_s = lifetime_s
 
     async def first_use(self, token: str) -> bool:
-        """Whether nobody has shown this token before. Raises `ToolError(IO)` where that cannot be told."""
+        """Whether nobody has shown this token before. Raises `ToolError(IO)` if that cannot be known."""
 
         def use(connection: Connection) -> bool:
             now_s = time.time()

@@ -80,7 +80,7 @@ class PlanStore:
         return self.state.folder("plans", self.scope)
 
     def save(self, text: str, presenter: Presenter) -> Plan:
-        """Store a plan that waits for the user; the same text from the same session is the same plan, presented anew.
+        """Store a plan that waits for the user; the same text from the same session is the same plan, presented again.
 
         One that was approved meanwhile stays so.
         """

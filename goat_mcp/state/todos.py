@@ -73,7 +73,7 @@ def _select(connection: Connection, owner: str) -> list[Todo]:
     try:
         return json.loads(row[0]) if row is not None else []
     except ValueError:
-        return []  # a list that is damaged is made anew with the next change
+        return []  # a list that is damaged is made again with the next change
 
 
 class Todos:

@@ -150,7 +150,7 @@ class ConnectionPool:
                 connection.callers.roots_changed()
 
     def workspace_changed(self) -> bool:
-        """What was started for the old one is started anew as soon as nobody uses it. Returns whether the leader is."""
+        """What was started for the old one restarts as soon as nobody uses it. Returns whether the leader is."""
         for one in self._all:
             one.must_move = bool(one.users) and one.supervisor.is_in_other_workspace
         moved = [one for one in self._all if not one.users and one.supervisor.relocate()]

@@ -37,7 +37,7 @@ class Fault:
     kind: FaultKind
     detail: str
     wanted_scopes: str | None = None
-    """Where a person's login would mend it: what that is to ask for beyond the usual. Otherwise None."""
+    """Where a person's login would fix it: what that is to ask for beyond the usual. Otherwise None."""
 
 
 class TransportFault(Exception):

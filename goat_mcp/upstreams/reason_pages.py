@@ -16,7 +16,7 @@ _R = ReasonCode
 REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     _R.CONFIG_ERROR: ReasonPage(
         "Its entry cannot be used: a key, a value, a name or a reference to a secret is wrong.",
-        "Mend what the detail names in the file it names.",
+        "Fix what the detail names in the file it names.",
     ),
     _R.DISABLED: ReasonPage("Its entry says `disabled: true`.", "Remove that key to use it."),
     _R.SELF_LAUNCH: ReasonPage(

@@ -76,7 +76,7 @@ class Supervisor:
         connect: Connect,
         on_change: Callable[[], None],
     ) -> None:
-        """`callers` are made anew for each connection; `retry` is the whole upstream's. `root_of`: see there.
+        """`callers` are made again for each connection; `retry` is the whole upstream's. `root_of`: see there.
 
         `stays`: it is started unasked and not ended for lack of use. `failed` is told of each try that came to
         nothing, `on_change` of each change of state.
@@ -133,7 +133,7 @@ class Supervisor:
         return self.known_version == STATELESS_VERSION
 
     def restart(self) -> None:
-        """Connect anew, for it is to declare something else now. Nothing must be in flight."""
+        """Connect again, for it is to declare something else now. Nothing must be in flight."""
         self._is_outdated = True
         if self._life is not None:
             self.drop(self._life.connection, is_failure=False, why=_OUTDATED)
@@ -150,7 +150,7 @@ class Supervisor:
             return False
 
     def relocate(self) -> bool:
-        """Start anew, at once, what is elsewhere. Nothing must be in flight. Returns whether it does."""
+        """Start again, at once, what is elsewhere. Nothing must be in flight. Returns whether it does."""
         if not self.is_in_other_workspace:
             return False
         if self._lacks_workspace:
@@ -344,7 +344,7 @@ class Supervisor:
         life.end(is_failure=True, why=life.connection.last_words())
 
     async def _notice_hung(self, life: _Life) -> None:
-        """After a call that ran out of time, ask whether anybody is there; a process that is not is started anew.
+        """After a call that ran out of time, ask whether anybody is there; a process that is not is started again.
 
         Only then: one that works on a call and answers nothing else meanwhile is busy, not hung.
         """

@@ -93,7 +93,8 @@ class Upstream:
         self._login = login
         self._login_offers: LoginOffers | None = None
         self._group: anyio.abc.TaskGroup | None = None
-        self._subscriptions = Lazy(self._make_subscriptions)
+        self.subscriptions = Lazy(self._make_subscriptions)
+        """Which of its resources somebody watches."""
         retry = RetryPolicy(self._limits.retry)
 
         self._needs_workspace = needs_workspace(config.target)
@@ -186,7 +187,7 @@ class Upstream:
         client = ctx.client
         has_some = client is not None and "roots" in client.capabilities
         if self._follows_client:
-            # A client of the stateless era would have to be asked anew with each call, and for nothing but this.
+            # A client of the stateless era would have to be asked again with each call, and for nothing but this.
             if client is None or client.is_stateless or not has_some or self._roots(True):
                 return None
             return first_existing(await client.roots())
@@ -232,7 +233,7 @@ class Upstream:
         self._pool.roots_changed(session_key)
 
     def workspace_changed(self) -> bool:
-        """The workspace is known now, or is another. Returns whether it is listed anew for that."""
+        """The workspace is known now, or is another. Returns whether it is listed again for that."""
         if not self._pool.workspace_changed():
             return False
         if self._first_outcome.is_set() and not self.is_known:
@@ -240,11 +241,6 @@ class Upstream:
         if self.offerings.first_outcome.is_set() and not self.offerings.is_known:
             self.offerings.first_outcome = anyio.Event()
         return True
-
-    @property
-    def subscriptions(self) -> Subscriptions:
-        """Which of its resources somebody watches."""
-        return self._subscriptions()
 
     def _make_subscriptions(self) -> Subscriptions:
         from goat_mcp.upstreams.calls.subscriptions import Subscriptions
@@ -309,7 +305,7 @@ class Upstream:
         self.offerings.close()
         self.calls.close()
         self._first_outcome.set()
-        if (subscriptions := self._subscriptions.made) is not None:
+        if (subscriptions := self.subscriptions.made) is not None:
             # Nothing reports updates any more: watching clients should read again, and subscribe again.
             subscriptions.end()
 
@@ -358,7 +354,7 @@ class Upstream:
             if connection is self._supervisor.last_connection:
                 # The others are for the calls of single clients.
                 hears = anyio.Event()
-                group.start_soon(self.subscriptions.keep, connection, hears)
+                group.start_soon(self.subscriptions().keep, connection, hears)
                 with anyio.move_on_after(HEARS_WITHIN_S):
                     await hears.wait()
                 hears.set()

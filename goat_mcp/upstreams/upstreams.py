@@ -128,7 +128,7 @@ class Upstreams:
             upstream.roots_changed(session_key)
 
     def workspace_changed(self) -> None:
-        """The workspace is known now, or is another: those that work in it are started anew, without back-off (WSP-2).
+        """The workspace is known now, or is another: those that work in it are started again, without back-off (WSP-2).
 
         Clients hear of what they list there as of any change. Who lists meanwhile waits for it as for a first list.
         """

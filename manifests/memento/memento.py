@@ -97,7 +97,7 @@ class Note:
     async def _missing(self, name: str, scope: Scope, directory: str, ctx: HandlerContext) -> ToolError:
         found = await self._newest_first((scope,), directory, ctx)
         if leaving := next((memory for memory in found if memory.is_leaving and memory.name == name), None):
-            hint = f"Change {leaving.change}, which waits for the user, deletes it; write makes it anew."
+            hint = f"Change {leaving.change}, which waits for the user, deletes it; write makes it again."
             return ToolError(ErrorCode.NOT_FOUND, f"there is no {scope} memory {name!r} any more", hint)
         names = [memory.name for memory in found if not memory.is_leaving]
         near = difflib.get_close_matches(name, names, n=3) or names[:8]

@@ -1,4 +1,4 @@
-"""self-restart: have the server start itself anew (source: Goondan, "Built-in Tools"). How: `server.restart`."""
+"""self-restart: have the server start itself again (source: Goondan, "Built-in Tools"). How: `server.restart`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build_handlers(host: Host) -> Mapping[str, Handler]:
         if restart.prevented:
             raise ToolError(
                 ErrorCode.CAPABILITY,
-                f"this server cannot start itself anew: {restart.prevented}",
+                f"this server cannot start itself again: {restart.prevented}",
                 "The user can restart it in the host.",
             )
         if ctx.call.rights.depth:
@@ -28,7 +28,7 @@ def build_handlers(host: Host) -> Mapping[str, Handler]:
         if wait_s := math.ceil(restart.wait_s()):
             raise ToolError(
                 ErrorCode.RATE,
-                f"this server has started itself anew {restart.in_a_row} times in a row; again in {wait_s} s",
+                f"this server has started itself again {restart.in_a_row} times in a row; again in {wait_s} s",
                 "Nothing was done. Go on with what there is, and tell the user what is not as it should be.",
                 facts={"retry_after_s": wait_s, "in_a_row": restart.in_a_row},
             )

@@ -197,6 +197,6 @@ def _refused(method: str, answer: Mapping[str, Any]) -> ToolError:
     elif error in ("not_in_channel", "channel_not_found"):
         advice = "Check the channel's id; somebody has to invite the bot into it."
     else:
-        advice = "Slack's code says what to mend."
+        advice = "Slack's code says what to fix."
     facts = {"slack_error": error}
     return ToolError(code, f"Slack refused {method}: {error}{more}", advice, facts=facts, name=error)

@@ -136,10 +136,10 @@ async def test_a_file_with_a_merge_conflict_is_left_to_the_user(tmp_path: Path) 
         git(caller.project, "merge", "-q", "other")
     unmerged = git(caller.project, "ls-files", "-u")
 
-    result = await caller.call("Edit", file_path="@a", old_string="theirs", new_string="mended")
+    result = await caller.call("Edit", file_path="@a", old_string="theirs", new_string="repaired")
 
     assert "not staged with git: the file has a merge conflict" in result.text
-    assert "mended" in (caller.project / "a").read_text()
+    assert "repaired" in (caller.project / "a").read_text()
     assert (git(caller.project, "ls-files", "-u"), unmerged.count("\n")) == (unmerged, 3)
 
 

@@ -1,4 +1,4 @@
-"""`goat-mcp doctor`: what is wrong, what to do about it, and an exit status by what must be mended first (OBS-2)."""
+"""`goat-mcp doctor`: what is wrong, what to do about it, and an exit status by what must be repaired first (OBS-2)."""
 
 from __future__ import annotations
 

@@ -174,11 +174,11 @@ def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) ->
     name = next(n for n, text in enumerate(manifest.read_text().splitlines(), 1) if "- name: today" in text)
     command = next(n for n, text in enumerate((tide / "tool.yaml").read_text().splitlines(), 1) if "command:" in text)
     wanted = [
-        f"{moon}/handlers.py:3: cannot be loaded: NameError: name 'jsn' is not defined; mend the Python file",
+        f"{moon}/handlers.py:3: cannot be loaded: NameError: name 'jsn' is not defined; fix the Python file",
         f"{manifest}:{line}: parameters.properties.city.minLength is no JSON Schema: 'one' is not of type 'integer'; "
         "see json-schema.org",
         f"{tide}/tool.yaml:{command}: ./tool.sh is not executable; chmod +x {tide}/tool.sh",
-        f"{weather}/tool.yaml:{name}: `handlers` has no 'today'; it has tomorrow; add the function, or mend the name",
+        f"{weather}/tool.yaml:{name}: `handlers` has no 'today'; it has tomorrow; add the function, or fix the name",
     ]
     assert done.stdout.splitlines() == wanted
     assert done.returncode == as_json.returncode == one.returncode == 1
@@ -246,7 +246,7 @@ def test_a_pattern_that_is_none_is_told_and_a_property_of_that_name_is_not(tmp_p
     line = text.splitlines().index(city) + 2
     assert done.stdout.splitlines()[0] == (
         f"{file}:{line}: parameters.properties.pattern.items.pattern: '(a' is no pattern: missing ), unterminated "
-        "subpattern at position 0; mend it; a bracket that is meant is written \\("
+        "subpattern at position 0; fix it; a bracket that is meant is written \\("
     )
     assert done.returncode == 1
 
@@ -458,7 +458,7 @@ def test_a_tool_of_an_upstream_that_is_not_configured_is_a_note_and_no_failure(t
 
     notes = [
         f"{file}:9: the toolset mine: 'mcp__github' is of an upstream that is not configured; "
-        "add it to mcpServers, or mend the name",
+        "add it to mcpServers, or fix the name",
         f"{file}:9: the toolset mine: 'mcp__nots__find' is of an upstream that is not configured; did you mean notes?",
     ]
     assert checked.stdout.splitlines() == [*notes, "Nothing is wrong: 1 upstream, 1 toolset, 1 profile."]
@@ -474,7 +474,7 @@ def test_a_toolset_in_another_place_may_name_what_a_start_would_read(tmp_path: P
 
     assert done.stdout.splitlines() == [
         "mine.yaml:11: the toolset mine: 'mcp__notes' is of an upstream that is not configured; "
-        "add it to mcpServers, or mend the name",
+        "add it to mcpServers, or fix the name",
         "Nothing is wrong: 1 toolset.",
     ]
 

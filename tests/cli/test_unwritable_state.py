@@ -1,4 +1,4 @@
-"""A state directory that is there and may not be written: a setting to mend, whichever command meets it."""
+"""A state directory that is there and may not be written: a setting to fix, whichever command meets it."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "REL-5",
-        "Keys of `_meta` that belong to the protocol are made anew for each hop, both ways; all others pass.",
+        "Keys of `_meta` that belong to the protocol are made again for each hop, both ways; all others pass.",
         "upstreams/envelope",
         "upstreams/test_envelope.py::test_no_reserved_key_of_the_client_reaches_the_upstream "
         "upstreams/test_envelope.py::"
@@ -431,7 +431,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "CHG-2",
-        "A stateless upstream is listened to, and a stream that ended is opened again and the list read anew.",
+        "A stateless upstream is listened to, and a stream that ended is opened again and the list read again.",
         "upstreams/transports/connection upstreams/upstream upstreams/calls/subscriptions",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_tool_that_appears_is_listed_after_the_upstream_says_so "

@@ -398,7 +398,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-PERM-3",
-        "What a hook rewrites is validated and decided anew; hooks only tighten.",
+        "What a hook rewrites is validated and decided again; hooks only tighten.",
         "calls/admission calls/hooks/stages",
         "calls/hooks/test_runner.py::test_a_rewritten_call_is_validated_and_decided_again "
         "calls/hooks/test_runner.py::test_allow_means_no_objection_and_nothing_more",

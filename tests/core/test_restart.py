@@ -1,4 +1,4 @@
-"""How often a server may start itself anew."""
+"""How often a server may start itself again."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class ScriptedBackend:
         self._by_question = choose
 
     def forget(self) -> None:
-        """Begin anew, for another test."""
+        """Begin again, for another test."""
         with self._lock:
             self._script.clear()
             self.asked.clear()

@@ -28,7 +28,7 @@ pytestmark = [
 NOTICE_TIMEOUT_S = 60
 TODOS = [
     {"content": "Look", "status": "completed", "activeForm": "Looking"},
-    {"content": "Mend", "status": "in_progress", "activeForm": "Mending"},
+    {"content": "Fix", "status": "in_progress", "activeForm": "Fixing"},
 ]
 both_eras = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 NextNotice = Callable[[], Awaitable[object]]

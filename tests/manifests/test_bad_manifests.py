@@ -35,20 +35,20 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     # What is no YAML, or more of it than a manifest is.
     "indentation": (
         but("  name: weather\n", "  name: weather\n bad\n"),
-        "5: not YAML: did not find expected key; mend the indentation or quote the value",
+        "5: not YAML: did not find expected key; fix the indentation or quote the value",
     ),
     "tab": (
         but("  name: weather", "\tname: weather"),
-        "4: not YAML: found character that cannot start any token; mend the indentation or quote the value",
+        "4: not YAML: found character that cannot start any token; fix the indentation or quote the value",
     ),
     "colon-in-text": (
         but("The weather of", "The weather: of"),
-        "9: not YAML: mapping values are not allowed in this context; mend the indentation or quote the value",
+        "9: not YAML: mapping values are not allowed in this context; fix the indentation or quote the value",
     ),
     "control-character": (
         f"{TOOL}# \0\n",
         "16: not YAML: unacceptable character #x0000: control characters are not allowed; "
-        "mend the indentation or quote the value",
+        "fix the indentation or quote the value",
     ),
     "not-utf-8": (TOOL.encode() + b"# \xff\n", "16: the file is not UTF-8 text; save it as UTF-8"),
     "key-twice": (
@@ -101,7 +101,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "alias-of-nothing": (
         but("The weather of a city, today.", "*weather"),
-        "9: not YAML: found undefined alias; mend the indentation or quote the value",
+        "9: not YAML: found undefined alias; fix the indentation or quote the value",
     ),
     "utf-16": (TOOL.encode("utf-16"), "1: the file is not UTF-8 text; save it as UTF-8"),
     "ten-megabytes": (TOOL + "#" * 10_000_000, "1: the file is longer than 262144 bytes; split it"),
@@ -176,7 +176,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "entry-is-gone": (
         entry("./handler.py"),
-        "6: ./handler.py is not there; create handler.py beside the manifest, or mend the path",
+        "6: ./handler.py is not there; create handler.py beside the manifest, or fix the path",
     ),
     "entry-with-nul": (
         entry('"./hand\\0lers.py"'),
@@ -184,11 +184,11 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "entry-leads-to-itself": (
         entry("./loop.py"),
-        "6: ./loop.py is not there; create loop.py beside the manifest, or mend the path",
+        "6: ./loop.py is not there; create loop.py beside the manifest, or fix the path",
     ),
     "entry-is-a-pipe": (
         entry("./pipe.py"),
-        "6: ./pipe.py is not there; create pipe.py beside the manifest, or mend the path",
+        "6: ./pipe.py is not there; create pipe.py beside the manifest, or fix the path",
     ),
     "argument-with-nul": (
         entry('{command: [./tool, "a\\0b"]}'),
@@ -385,7 +385,7 @@ UNFIT = {
     "text": (
         "integer",
         "default: many",
-        "default is the text 'many', and the type is integer; write a value of type integer, or mend the type",
+        "default is the text 'many', and the type is integer; write a value of type integer, or fix the type",
     ),
     "null": (
         "string",
@@ -510,5 +510,5 @@ def test_a_directory_that_others_may_write_to_is_not_used(tmp_path: Path) -> Non
 
     assert read.tools == ()
     (problem,) = read.problems
-    assert (problem.file, problem.line, problem.remedy) == (tmp_path / "open", 0, "mend its rights")
+    assert (problem.file, problem.line, problem.remedy) == (tmp_path / "open", 0, "fix its rights")
     assert problem.what.startswith("nothing of it is used: the directory is in ")

@@ -141,7 +141,7 @@ FIRST_LINES = {
     "gone": (
         "#!/bin/gone\n",
         "the first line of probe.sh names /bin/gone, which cannot be run here",
-        "mend it, or install it",
+        "fix it, or install it",
     ),
 }
 

@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     read = ManifestFolders([tmp_path]).read()
 
     assert [str(problem) for problem in read.problems] == [
-        f"{file}: cannot be read: Input/output error; mend its rights"
+        f"{file}: cannot be read: Input/output error; fix its rights"
     ]
     assert [tool.name for tool in read.tools] == ["tide"]
 

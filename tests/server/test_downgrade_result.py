@@ -71,11 +71,11 @@ def test_of_any_other_answer_the_revision_is_asked(other: dict[str, Any]) -> Non
     ids=lambda block: block["type"],
 )
 def test_an_unreadable_block_becomes_its_json_beside_the_good_ones(version: str, odd: dict[str, Any]) -> None:
-    mended = downgraded_result(answer(odd, GOOD, structuredContent={"a": 1}), version)
+    repaired = downgraded_result(answer(odd, GOOD, structuredContent={"a": 1}), version)
 
-    assert json.loads(mended["content"][0]["text"]) == odd
-    assert mended["content"][1] == GOOD
-    assert mended["structuredContent"] == {"a": 1}
+    assert json.loads(repaired["content"][0]["text"]) == odd
+    assert repaired["content"][1] == GOOD
+    assert repaired["structuredContent"] == {"a": 1}
 
 
 def test_structured_content_that_a_handshake_client_cannot_read_is_left_out_for_it() -> None:
@@ -89,8 +89,8 @@ def test_structured_content_that_a_handshake_client_cannot_read_is_left_out_for_
 def test_structured_content_that_is_all_there_is_reaches_a_handshake_client_as_text(listed: list[Any]) -> None:  # REL-4
     whole = answer(structuredContent=listed)
 
-    mended = downgraded_result(whole, "2025-11-25")
+    repaired = downgraded_result(whole, "2025-11-25")
 
-    (block,) = mended["content"]
+    (block,) = repaired["content"]
     assert (block["type"], json.loads(block["text"])) == ("text", listed)
     assert downgraded_result(whole, "2026-07-28") is whole

@@ -51,31 +51,31 @@ def test_numbers_that_json_lacks_are_null() -> None:
 def test_what_lies_too_deep_is_left_out_and_told(depth: int) -> None:
     odd = answer(GOOD, {"type": "text", "text": "x", "_meta": nested(depth)}, structuredContent=nested(depth))
 
-    mended = sanitized_result(odd)
+    repaired = sanitized_result(odd)
 
-    assert mended.keys() == {"content", "isError", "resultType"}
-    good, block, structured = mended["content"]
+    assert repaired.keys() == {"content", "isError", "resultType"}
+    good, block, structured = repaired["content"]
     assert good == GOOD
     assert "a block is left out: more than 190" in block["text"]
     assert "structuredContent is left out: more than 190" in structured["text"]
-    json.dumps(mended)
+    json.dumps(repaired)
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("depth", [250, 900])
 def test_a_protocol_revision_has_a_say_on_what_lies_deep_without_raising(version: str, depth: int) -> None:
-    mended = downgraded_result(answer(GOOD, structuredContent=nested(depth)), version)
+    repaired = downgraded_result(answer(GOOD, structuredContent=nested(depth)), version)
 
-    assert mended["content"] == [GOOD]
+    assert repaired["content"] == [GOOD]
 
 
 def test_answers_about_resources_and_prompts_are_mended_in_the_same_way() -> None:
     whole = {"contents": [{"uri": "a://b", "text": "good 🐐"}]}
     odd = {"contents": [{"uri": "a://b", "text": "cut \ud83d", "_meta": {"\udfff": float("nan"), "deep": nested(900)}}]}
 
-    mended: Any = sanitized_answer(odd)
+    repaired: Any = sanitized_answer(odd)
 
-    (content,) = mended["contents"]
+    (content,) = repaired["contents"]
     assert sanitized_answer(whole) is whole
     assert (content["text"], content["_meta"][r"\udfff"]) == (r"cut \ud83d", None)
-    assert not is_deeper(mended, MAX_DEPTH)
+    assert not is_deeper(repaired, MAX_DEPTH)

@@ -74,8 +74,8 @@ def test_an_answer_that_is_no_tool_result_names_the_upstream(raw: dict[str, obje
 def test_a_block_that_clients_cannot_read_costs_itself_only(odd: object) -> None:
     relayed = relayed_result("s", {"content": [{"type": "text", "text": "good"}, odd], "structuredContent": {"a": 1}})
 
-    good, mended = relayed.result.content
-    assert (good, mended["type"], json.loads(mended["text"])) == ({"type": "text", "text": "good"}, "text", odd)
+    good, repaired = relayed.result.content
+    assert (good, repaired["type"], json.loads(repaired["text"])) == ({"type": "text", "text": "good"}, "text", odd)
     assert (relayed.result.structured, relayed.unknown_blocks) == ({"a": 1}, 1)
 
 

@@ -419,10 +419,10 @@ async def test_up_43_a_process_that_was_stopped_is_found_out_and_started_anew(tm
         pong = await running.call("mcp__good__ping")
         await running.until(lambda: running.status("evil").reason_code == "lost" or pid_of(log) != stopped)
         await running.until(lambda: not is_alive(stopped))
-        mended = await running.call("mcp__evil__add", {"z": 3})
+        repaired = await running.call("mcp__evil__add", {"z": 3})
 
     assert error.code is ErrorCode.TIMEOUT
-    assert (pong.text, mended.text) == ("pong", '{"z": 3}')
+    assert (pong.text, repaired.text) == ("pong", '{"z": 3}')
     assert pid_of(log) != stopped
 
 

@@ -414,12 +414,12 @@ async def test_after_five_failures_calls_fail_at_once_and_a_probe_mends_it(tmp_p
         refused = await running.failing("mcp__raw__ping")
         script.write_text((Path(__file__).parent / "servers" / "raw.py").read_text())
         await running.until(lambda: running.status("raw").state is UpstreamState.READY)
-        mended = await running.call("mcp__raw__ping")
+        repaired = await running.call("mcp__raw__ping")
 
     assert first.code is ErrorCode.UPSTREAM_DOWN and "exited with status 9" in first.message
     # The next try, which it might have waited for, was still to come.
     assert refused.code is ErrorCode.UPSTREAM_DOWN and "next try in" in refused.message
-    assert mended.text == "pong"
+    assert repaired.text == "pong"
 
 
 # ISO-3
@@ -580,7 +580,7 @@ async def test_a_watched_upstream_is_not_idle_until_nobody_watches(tmp_path: Pat
     limits = replace(QUICK, idle_reap_s=0.4)
     # Its first list would come too late: it is idle for so short a time that it may not even have started.
     async with fleet(tmp_path, entries, limits=limits, first_list=False) as running:
-        subscriptions = running.upstreams.upstream("upstream:shelf").subscriptions
+        subscriptions = running.upstreams.upstream("upstream:shelf").subscriptions()
         await subscriptions.add("a://one", 20)
         await anyio.sleep(1.2)  # three times as long as one that is idle lives
         while_watched = running.status("shelf").state

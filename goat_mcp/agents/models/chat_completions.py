@@ -185,7 +185,7 @@ def _tool_uses(given: Any) -> list[Block]:
 
 def _with_ids(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Some endpoints give calls no id, or all the same; results could not be told apart. Arguments come as objects."""
-    mended: list[dict[str, Any]] = []
+    repaired: list[dict[str, Any]] = []
     taken: set[str] = set()
     for number, call in enumerate(calls):
         id = call.get("id")
@@ -199,8 +199,8 @@ def _with_ids(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             function["arguments"] = json.dumps(function["arguments"])
         elif function.get("arguments") is None:
             function["arguments"] = ""
-        mended.append({"id": id, "type": "function", "function": function})
-    return mended
+        repaired.append({"id": id, "type": "function", "function": function})
+    return repaired
 
 
 def _keep(block: Block, of: str, members: Mapping[str, Any]) -> None:

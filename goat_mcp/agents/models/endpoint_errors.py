@@ -1,4 +1,4 @@
-"""What a model endpoint says when it does not answer, turned into errors that name the setting to mend."""
+"""What a model endpoint says when it does not answer, turned into errors that name the setting to fix."""
 
 from __future__ import annotations
 

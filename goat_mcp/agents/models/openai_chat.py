@@ -26,7 +26,7 @@ from goat_mcp.web.http.client import WholeResponse
 
 TRIES = 3
 LONGEST_PAUSE_S = 30.0
-"""An endpoint that wants more time than this before the next question gets none: the caller is told instead."""
+"""An endpoint that wants more time than this before the next question gets none: the caller gets an error instead."""
 _PATH = "/chat/completions"
 _FIRST_PAUSE_S = 1.0
 
@@ -59,7 +59,7 @@ class OpenAiChatModel:
         self._limit_names: dict[str, str] = {}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
-        """Raises `ToolError`: NOT_CONFIGURED for a setting to mend, NETWORK, RATE, MODEL for what may pass."""
+        """Raises `ToolError`: NOT_CONFIGURED for a setting to fix, NETWORK, RATE, MODEL for what may pass."""
         key = await anyio.to_thread.run_sync(self._key)  # a file, or a keyring that somebody has to unlock
         named = self._named(request.model)
         error_answer = None
@@ -158,6 +158,6 @@ class OpenAiChatModel:
             raise ToolError(
                 ErrorCode.NOT_CONFIGURED,
                 "agent.key holds characters that no key has (a line end, or letters beyond ASCII)",
-                "Ask the user to set it anew.",
+                "Ask the user to set it again.",
             )
         return key

@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 class ExtensionTools:
     """The tools of one extension; it is given to its `register` and may be kept. Use it on the event loop.
 
-    Each change is told to the clients (`notifications/tools/list_changed`).
+    Clients are notified of each change (`notifications/tools/list_changed`).
     """
 
     def __init__(self, extension: str, registry: Registry, changed: Callable[[], None]) -> None:
@@ -94,7 +94,7 @@ class ExtensionTools:
         return True
 
     def step_changed(self) -> None:
-        """What `step` would leave out is something else now: clients are told to list again."""
+        """What `step` would leave out is something else now: clients are notified to list again."""
         self._changed()
 
 

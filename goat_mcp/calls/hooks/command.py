@@ -49,7 +49,7 @@ class Matcher:
             raise BrokenMatcher(f"matcher {text!r} is no regular expression: {broken}") from None
 
     def matches(self, name: str) -> bool:
-        """Whether a tool's canonical name, or what else the event is told apart by, is meant."""
+        """Whether a tool's canonical name, or what else the event is distinguished by, is meant."""
         if self.pattern is not None:
             aliases = (alias for alias, tool in CLAUDE_CODE_ALIASES.items() if tool == name)
             return any(self.pattern.search(one) for one in (name, *aliases))

@@ -17,7 +17,7 @@ Format = Literal["json", "jsonc", "toml", "yaml"]
 
 
 class Key(StrEnum):
-    """What becomes of a host's key. What has none of these is told as unknown."""
+    """What becomes of a host's key. What has none of these is reported as unknown."""
 
     SAME = "same"
     URL = "url"

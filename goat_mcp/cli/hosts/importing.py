@@ -152,7 +152,7 @@ def _merged(
 
 
 def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
-    """What its host does not start is not started by coming here, and that is told."""
+    """What its host does not start is not started by coming here, and that is reported."""
     if found.entry is None:
         return found
     if not why_off and found.entry.get("disabled") is not True:

@@ -1,4 +1,4 @@
-"""One entry of a host, written as an upstream of ours. What has no counterpart is told, key by key."""
+"""One entry of a host, written as an upstream of ours. What has no counterpart is reported, key by key."""
 
 from __future__ import annotations
 

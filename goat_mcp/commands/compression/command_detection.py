@@ -51,7 +51,7 @@ class Printing:
 
 
 def printing_commands(script: str, programs: frozenset[str]) -> tuple[Printing, ...]:
-    """The commands that print, in order; nothing if they cannot be told.
+    """The commands that print, in order; nothing if they cannot be known.
 
     `programs` are looked for behind a wrapper such as `timeout 60`. A pipeline counts as its last program. If that only
     picks lines (`head`, `tail`), it counts as the program before, if any selection of its lines is as good as all.

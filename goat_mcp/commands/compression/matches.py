@@ -36,7 +36,7 @@ class NamedFiles:
             return False
         if name not in self._known:
             try:
-                mode = os.stat(os.path.join(self.directory, name)).st_mode  # noqa: PTH116, PTH118  # for each line anew
+                mode = os.stat(os.path.join(self.directory, name)).st_mode  # noqa: PTH116, PTH118  # for each line again
             except (OSError, ValueError):
                 mode = 0
             self._known[name] = stat.S_ISREG(mode)

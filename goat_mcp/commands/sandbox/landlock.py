@@ -115,7 +115,7 @@ class Landlock:
             "no PID namespace: names and arguments of other processes are seen",
             "modes, owners and times of files outside can be changed, and their names and sizes asked for",
             "shared memory and message queues of other processes stay",
-            "protected paths inside writable directories can be changed, which is told afterwards",
+            "protected paths inside writable directories can be changed, which is reported afterwards",
         ]
         if self._abi >= kernel.TCP_FROM_ABI:
             missing.append("with network domains, TCP reaches every host on the proxy's port")

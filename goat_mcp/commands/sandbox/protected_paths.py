@@ -133,7 +133,7 @@ class ExistingPaths:
             self._write(self._folder() / _FILE, kept)
 
     def _read(self) -> dict[str, KnownPaths]:
-        """A damaged file counts as empty: what exists is then found anew."""
+        """A damaged file counts as empty: what exists is then found again."""
         if self._folder is None:
             return {}
         try:
@@ -206,7 +206,7 @@ class ProtectedSearch:
                 self._before.store(top, known)
                 took_s = time.monotonic() - now_s
                 self._known[top] = (time.monotonic() + _REST_FACTOR * took_s, known, is_complete)
-            # The content of each repository is read anew: a rebase that somebody has begun since is theirs.
+            # The content of each repository is read again: a rebase that somebody has begun since is theirs.
             found = _protection(top, known, is_workspace=is_workspace)
             if not is_complete:
                 found.missed.append(f"looking through {top} takes more than {self._scan_s:g} s")

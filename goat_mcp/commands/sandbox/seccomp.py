@@ -215,7 +215,7 @@ def _tcp_only() -> list[_Instruction]:
 
 
 def _pairs() -> list[_Instruction]:
-    # One of a pair of datagram sockets could be connected anew, to a path. The others stay with each other for good.
+    # One of a pair of datagram sockets could be connected again, to a path. The others stay with each other for good.
     return [
         _argument(1),
         _Instruction(_AND, _TYPE_MASK),

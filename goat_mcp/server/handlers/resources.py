@@ -149,7 +149,7 @@ class Subscriptions:
         source = await self._gateway.on_demand.resource_calls().find_owner(uri, self._requests.reader(ctx))
         if source is None:
             raise no_such_resource(uri, ctx.protocol_version)
-        subscriptions = self._gateway.upstreams.upstream(source).subscriptions
+        subscriptions = self._gateway.upstreams.upstream(source).subscriptions()
         await subscriptions.add(uri, LISTEN_WAIT_S)
         return partial(subscriptions.remove, uri)
 

@@ -47,7 +47,7 @@ MAX_FILES = 1_000
 def folder_contents(folder: Path) -> dict[Path, bytes]:
     """Every file below, by path. Raises `BrokenFile`: for a link too, since what it leads to may change unseen.
 
-    Compiled Python is left out: what is made of a source is made anew where the source changes.
+    Compiled Python is left out: what is made of a source is made again where the source changes.
     """
     found: dict[Path, bytes] = {}
     size = 0

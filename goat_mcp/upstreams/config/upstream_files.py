@@ -273,7 +273,7 @@ def _own_content(file: Path) -> bytes:
         return read_users_file(file).data
     except BrokenFile as broken:
         what = str(broken).removeprefix(f"{file}").lstrip(": ")
-        raise BrokenUpstreamsFile(file, what, f"Mend {file}.") from None
+        raise BrokenUpstreamsFile(file, what, f"Fix {file}.") from None
 
 
 def _state(file: Path) -> tuple[int, int, int, int] | None:

@@ -113,7 +113,7 @@ class UpstreamLogin:
             return await self._logged_in(challenge, LoginNeeded(why, scopes))
 
     async def log_in(self, person: LoginPrompt | None, *, challenge: str = "", scopes: str = "") -> StoredLogin:
-        """Log in anew and keep it. Raises `LoginRefused` and `AuthServerDown`; what was there stays then."""
+        """Log in again and keep it. Raises `LoginRefused` and `AuthServerDown`; what was there stays then."""
         previous = await self._load_if_readable()
         login = await self._flow.log_in(person, challenge=challenge, previous=previous, scopes=scopes)
         async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):

@@ -17,6 +17,6 @@ def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:
 
     assert digest == DIGEST, (
         "A file of catalog/schemas has changed. If some schema is listed in another way now, raise RULES_VERSION in "
-        "dialects.py: catalogs on disk say of schemas that they need no mending. "
+        "dialects.py: catalogs on disk say of schemas that they need no repair. "
         f"Either way the digest here becomes {digest}."
     )

@@ -142,7 +142,7 @@ def test_gemini_gets_references_followed_one_type_each_and_enums_of_texts() -> N
 
 
 @pytest.mark.parametrize(
-    ("part", "mended"),
+    ("part", "repaired"),
     [
         ({"type": "array"}, {"type": "array", "items": {}}),
         (
@@ -156,8 +156,8 @@ def test_gemini_gets_references_followed_one_type_each_and_enums_of_texts() -> N
         ({"$ref": "#/$defs/gone", "title": "T"}, {"title": "T"}),
     ],
 )
-def test_parts_that_make_an_api_refuse_the_request_are_mended(part: Any, mended: Any) -> None:  # SCH-2, SCH-4
-    assert shown({"type": "object", "properties": {"x": part}})["inputSchema"]["properties"]["x"] == mended
+def test_parts_that_make_an_api_refuse_the_request_are_mended(part: Any, repaired: Any) -> None:  # SCH-2, SCH-4
+    assert shown({"type": "object", "properties": {"x": part}})["inputSchema"]["properties"]["x"] == repaired
 
 
 def test_refused_parameter_names_are_renamed_and_mapped_back_at_every_depth() -> None:  # SCH-2

@@ -405,7 +405,7 @@ class TestTheProgram:
 NO_PID_NAMESPACE = "no PID namespace: names and arguments of other processes are seen"
 METADATA = "modes, owners and times of files outside can be changed, and their names and sizes asked for"
 IPC = "shared memory and message queues of other processes stay"
-OPEN_INSIDE = "protected paths inside writable directories can be changed, which is told afterwards"
+OPEN_INSIDE = "protected paths inside writable directories can be changed, which is reported afterwards"
 ANY_HOST = "with network domains, TCP reaches every host on the proxy's port"
 
 

@@ -189,7 +189,7 @@ def test_deleting_only_takes_away_a_cell(data: Any, made: tuple[dict[str, Json],
 def test_a_notebook_as_jupyter_writes_it_stays_as_jupyter_would_write_it(
     indent: Any, source: str, cell_type: CellType, behind: int | None, total: int
 ) -> None:
-    """Parsing and dumping the result anew gives the very same text."""
+    """Parsing and dumping the result again gives the very same text."""
     every = [cell("markdown", ["# a\n", "b"], id="a"), cell("code", ["x"], id="b"), cell("raw", ["y"], id="c")]
     whole = notebook(*every[:total])
     behind = None if behind is None else min(behind, total - 1)

@@ -233,7 +233,7 @@ async def test_in_review_mode_a_deletion_waits_and_is_listed(tmp_path: Path) -> 
     assert read == again
     assert read.splitlines() == [
         "there is no project memory 'a' any more",
-        f"Change {id}, which waits for the user, deletes it; write makes it anew.",
+        f"Change {id}, which waits for the user, deletes it; write makes it again.",
         "[E_NOT_FOUND]",
     ]
     assert near.splitlines()[1] == "There are b."
@@ -245,10 +245,10 @@ async def test_a_note_can_be_written_anew_where_its_deletion_waits(tmp_path: Pat
     file = on_disk(caller, "a", "# A")
     await caller.value(TOOL, action="delete", name="a")
 
-    anew = await caller.value(TOOL, action="append", name="a", content="# Other")
+    again = await caller.value(TOOL, action="append", name="a", content="# Other")
 
     (change,) = caller.gateway.changes.review.oldest_first("local")
-    assert (change.id, change.kind, change.path) == (anew["change_id"], "change", file)
+    assert (change.id, change.kind, change.path) == (again["change_id"], "change", file)
     assert await listed(caller) == [note("a", "Other", 7, staged=True, change_id=change.id)]
 
 

@@ -74,7 +74,7 @@ async def test_it_is_refused_where_it_cannot_be_or_is_not_the_callers_to_ask_for
         await on.call("Bash", {"command": "sleep 1000", "run_in_background": True}, replace(on.ctx, principal="other"))
         with_others = await refusal(on)
 
-        assert unserved == "this server cannot start itself anew: no `goat-mcp serve` runs it"
+        assert unserved == "this server cannot start itself again: no `goat-mcp serve` runs it"
         assert of_agent == "an agent cannot restart the server it runs in"
         assert with_others == "another client's tasks run here"
         assert not on.gateway.restart.wanted.is_set()
@@ -92,7 +92,7 @@ async def test_many_in_a_row_are_refused_with_the_time_of_the_next(tmp_path: Pat
         later = await on.call(RESTART, {})
 
     said, suggestion, code = refused.text.splitlines()
-    assert said in [f"this server has started itself anew 3 times in a row; again in {left} s" for left in (8, 9)]
+    assert said in [f"this server has started itself again 3 times in a row; again in {left} s" for left in (8, 9)]
     assert (suggestion.split(".")[0], code) == ("Nothing was done", "[E_RATE]")
     assert refused.facts is not None and refused.facts["in_a_row"] == 3
     assert (was_wanted, later.is_error) == (False, False)

@@ -31,7 +31,7 @@ pytestmark = [
 both_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 
 STDIO = Presenter("local", "stdio")
-TODO = {"content": "Mend it", "status": "in_progress", "activeForm": "Mending it"}
+TODO = {"content": "Fix it", "status": "in_progress", "activeForm": "Fixing it"}
 OTHER = ToolContext(call_id="o", principal="somebody else")
 WAIT_S = 60
 
@@ -166,14 +166,14 @@ async def test_tasks_of_an_earlier_process_are_still_listed(tmp_path: Path) -> N
 @both_eras
 async def test_plans_are_listed_with_their_status_and_read_as_text(tmp_path: Path, mode: str) -> None:
     served = gateway(tmp_path)
-    plan = served.plan_approval.submit(STDIO, "# Plan\n\n1. Mend it\n")
+    plan = served.plan_approval.submit(STDIO, "# Plan\n\n1. Fix it\n")
 
     async with connected(served, mode) as client:
         (listed,) = (await read(client, "goat://plans"))["plans"]
         text = await read(client, listed["uri"])
 
     assert (listed["name"], listed["status"]) == (plan.name, "waiting")
-    assert text == "# Plan\n\n1. Mend it\n"
+    assert text == "# Plan\n\n1. Fix it\n"
 
 
 @both_eras

@@ -184,7 +184,7 @@ async def test_a_definition_that_changes_takes_what_was_known_of_it_along(tmp_pa
 
 
 async def test_a_pinned_definition_is_not_judged_by_the_one_that_took_its_place(tmp_path: Path) -> None:
-    # PIN-1: what is listed is the pinned one, which has to be mended; the new one would not have to be.
+    # PIN-1: what is listed is the pinned one, which has to be repaired; the new one would not have to be.
     await Run(tmp_path).lists(tool("t", CHOICE))
     await Run(tmp_path).lists(tool("t", TYPED))
     again = Run(tmp_path)

@@ -279,7 +279,7 @@ async def test_the_lock_has_hashes_and_risks_and_no_texts(quiet: Changing) -> No
 
 
 async def test_what_is_pinned_at_first_after_the_lock_was_damaged_waits(quiet: Changing) -> None:
-    # R-CRASH-1: nothing is trusted anew because a file was cut.
+    # R-CRASH-1: nothing is trusted again because a file was cut.
     quiet.offer(tool("t"))
     async with fleet(quiet.folder, {"x": quiet.entry()}) as running:
         await running.call("mcp__x__t")
