@@ -27,7 +27,7 @@ from goat_mcp.core.names import (
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
 SEARCHES = frozenset({"Glob", "Grep"})
 FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "file-system__write"})
@@ -152,7 +152,7 @@ def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
     if len(text) > _MAX_PATTERN_CHARS:
         raise ValueError(f"the pattern is over {_MAX_PATTERN_CHARS} characters long")
     if tool == "Bash":
-        from goat_mcp.commands.shell.pattern import CommandPattern
+        from goat_mcp.commands.shell.script_rules import CommandPattern
 
         return CommandSpecifier(CommandPattern.parse(text))
     if tool in SEARCHES:
