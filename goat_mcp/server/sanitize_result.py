@@ -10,9 +10,8 @@ from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from goat_mcp.core.json_values import is_deeper
+from goat_mcp.core.json_values import escaped_surrogates, is_deeper
 from goat_mcp.core.result import text_block
-from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.server.downgrade_result import is_plain_text
 
 MAX_DEPTH = 190

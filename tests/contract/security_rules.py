@@ -443,7 +443,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/runner calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/runner calls/hooks/options settings/claude",
         "calls/hooks/test_runner.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),

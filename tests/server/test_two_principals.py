@@ -19,8 +19,8 @@ from typing import Any, cast
 import pytest
 
 import goat_mcp
-from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
+from goat_mcp.agents.spawner import LiveAgent, LiveAgents
 from goat_mcp.agents.teams.bus import AgentBus
 from goat_mcp.agents.teams.coordinator import TeamCoordinator
 from goat_mcp.calls.permissions.mode import Approval, Mode
@@ -425,9 +425,9 @@ HOLDS_NOTHING_OF_CALLERS = (
 )
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
-    "agents/live_agents:LiveAgents._live": OWN,
+    "agents/spawner:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
-    "agents/type_files:AgentTypes.types": "files of the workspace",
+    "agents/agent_types:AgentTypes.types": "files of the workspace",
     **dict.fromkeys(
         ("calls/concurrency_limiter:ConcurrencyLimiter._away", "calls/concurrency_limiter:ConcurrencyLimiter._running"),
         OWN,
@@ -485,6 +485,8 @@ IN_MEMORY = {
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",
     "upstreams/calls/subscriptions:Subscriptions._refused": "what the upstream said",
     "upstreams/calls/subscriptions:Subscriptions._turns": "locks",
+    "upstreams/calls/upstream_limiter:ConcurrencyLimiter._running": "counts by owner",
+    "upstreams/calls/upstream_limiter:ConcurrencyLimiter._served": "counts by owner",
     "upstreams/server_requests/callers:Callers._notices": "of one connection, which is of one principal",
     "upstreams/server_requests/callers:Callers._of_url": "of one connection, which is of one principal",
 }
