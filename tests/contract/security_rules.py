@@ -149,7 +149,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-3",
         "Rules are held against whole words; a longer word or another path is not what was allowed.",
-        "commands/shell/pattern commands/shell/script_rules",
+        "commands/shell/script_rules commands/shell/script_rules",
         "commands/shell/test_pattern.py::test_a_longer_word_another_place_or_a_path_does_not_match",
     ),
     _rule(
@@ -184,7 +184,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5b",
         "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
         "would is refused; an ask rule asks.",
-        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use calls/permissions/command_files",
+        "commands/shell/script_files commands/shell/known_values commands/shell/file_use "
+        "calls/permissions/command_files",
         "calls/permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
         "calls/permissions/test_file_rules_against_real_bash.py::"
         "test_everyday_commands_run_beside_rules_about_files",
@@ -214,7 +215,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-2",
         "bubblewrap shows a command its workspace and the system's programs, and nothing else.",
-        "commands/sandbox/bubblewrap commands/sandbox/mounts commands/sandbox/policy",
+        "commands/sandbox/bubblewrap commands/sandbox/bubblewrap commands/sandbox/policy",
         "commands/sandbox/test_bubblewrap_traps.py::test_git_works_in_the_workspace "
         "commands/sandbox/test_bubblewrap_traps.py::test_homes_and_the_state_directory_are_not_there",
         "Linux only.",
@@ -292,7 +293,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-2",
         "A name is resolved once, every address is checked, and the checked one is dialled.",
-        "web/http/resolver web/http/guarded_connections",
+        "web/http/resolver web/http/exchange",
         "web/http/test_client.py::"
         "test_wf_34_a_changing_resolver_is_asked_once_and_the_checked_address_is_dialled "
         "web/http/test_client.py::test_one_private_address_among_public_ones_refuses_them_all",
@@ -342,7 +343,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-9",
         "A page comes as marked data, without what a reader would not see.",
-        "web/pages/page_questions web/pages/html_worker",
+        "tools/web_fetch web/pages/html_worker",
         "web/pages/test_html_worker.py::test_what_nobody_would_see_is_left_out",
         "A model may still follow what a page says.",
     ),

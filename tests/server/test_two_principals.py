@@ -438,7 +438,7 @@ IN_MEMORY = {
     "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
     "files/changes/staged_files:SessionStage._ids": "by session",
     "calls/extensions/extension_points:Steps._hidden": "by session",
-    "catalog/resource_catalog:ResourceCatalogs._catalogs": "by which servers are hidden; holds no answers",
+    "catalog/resource_catalog:ResourceCatalogs._catalogs": "by profile; holds no answers",
     "catalog/resource_catalog:UriOwnership._sessions": "by session",
     "calls/hooks/session_events:SessionEvents._begun": "by session",
     "calls/permissions/permission:Permission._merged": OWN,

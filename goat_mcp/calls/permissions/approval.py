@@ -91,8 +91,7 @@ def _of_tool(call: Call) -> tuple[str, ...]:
 def _of_script(call: Call) -> tuple[str, ...]:
     import shlex
 
-    from goat_mcp.commands.shell.pattern import CommandPattern
-    from goat_mcp.commands.shell.script_rules import allowed_by
+    from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by
 
     script = call.script
     if call.arguments.get("env"):

@@ -12,7 +12,7 @@ from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule
 from goat_mcp.calls.permissions.rules import RuleList, RuleSet, families_of
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
 
 @dataclass(frozen=True)

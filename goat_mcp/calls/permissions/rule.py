@@ -28,8 +28,8 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
     from goat_mcp.commands.shell.script_parsing import ShellScript
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -215,7 +215,7 @@ def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
     if len(text) > _MAX_PATTERN_CHARS:
         raise ValueError(f"the pattern is over {_MAX_PATTERN_CHARS} characters long")
     if tool == "Bash":
-        from goat_mcp.commands.shell.pattern import CommandPattern
+        from goat_mcp.commands.shell.script_rules import CommandPattern
 
         return CommandSpecifier(CommandPattern.parse(text))
     if tool in SEARCHES:

@@ -23,7 +23,7 @@ from goat_mcp.calls.permissions.rule import (
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
 WRITES_OF_COMMANDS = ("Edit", "Write")
 """Whose rules hold for the files that a command certainly changes."""

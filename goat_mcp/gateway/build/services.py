@@ -149,8 +149,7 @@ class Services:
     def _changes(self) -> FileChanges:
         from goat_mcp.files.changes.file_changes import FileChanges
         from goat_mcp.files.changes.journal import Journal, JournalLimits
-        from goat_mcp.files.changes.review import Review
-        from goat_mcp.files.changes.staged import StagedChanges
+        from goat_mcp.files.changes.review import Review, StagedChanges
 
         def warn(path: Path) -> None:
             self.telemetry.warning("damaged record set aside", path=str(path))

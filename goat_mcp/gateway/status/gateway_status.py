@@ -14,7 +14,7 @@ from typing import Any
 
 from goat_mcp import __version__
 from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.commands.call_setup import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from goat_mcp.commands.bash_call import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.core.rights import Rights
