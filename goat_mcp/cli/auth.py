@@ -175,7 +175,7 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
 
 
 def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings, redactor: Redactor) -> UpstreamLogin:
-    from goat_mcp.gateway.path_checks import check_state
+    from goat_mcp.gateway.build.working_directories import check_state
     from goat_mcp.state.directory import StateDirectory
     from goat_mcp.state.secret_references import SecretReferences
     from goat_mcp.upstreams.oauth.logins import Logins

@@ -91,7 +91,7 @@ def _run(arguments: list[str]) -> int:
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):
             return INTERRUPTED
-        from goat_mcp.gateway.path_checks import refused_by_state
+        from goat_mcp.gateway.build.working_directories import refused_by_state
         from goat_mcp.state.directory import StateDirectory
 
         # A state directory that cannot be used is a setting to fix, whichever command meets it first.

@@ -546,4 +546,4 @@ def test_no_other_module_builds_an_http_client() -> None:
         if any(word in path.read_text(encoding="utf-8") for word in ("import httpx\n", "import httpcore", "urlopen"))
     }
 
-    assert users == {"web/http/exchange.py", "web/http/guarded_connections.py"}
+    assert users == {"web/http/exchange.py"}
