@@ -23,7 +23,7 @@ from goat_mcp.core.result import ToolResult, text_result, with_notices
 from goat_mcp.files.editing.read_state import ReadFilesSnapshot, record_as_read, shown_file
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.bash_options import BashOptions
-from goat_mcp.processes.output_capture import OutputPart, cut
+from goat_mcp.processes.output_capture import HEAD_SHARE, OutputPart, cut
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
 from goat_mcp.processes.script_words import exit_1_is_an_answer
 from goat_mcp.state.sessions import Session
@@ -66,6 +66,12 @@ class CommandCall:
     """Whether the directory at its end becomes the shell's."""
     reads_before: ReadFilesSnapshot
     notices: list[str]
+    is_goas: bool = False
+    """Of a long output only the end is shown, and time-outs are in seconds. Source: goa, `bash`."""
+
+    @property
+    def head_share(self) -> float:
+        return 0.0 if self.is_goas else HEAD_SHARE
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,10 @@ class CallResults:
         notices_chars = sum(len(notice) + 3 for notice in call.notices)
         max_chars = self._max_chars(call.ctx)
         max_chars = (min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars
-        part = command.capture.shown(max_chars) if compressed is None else _cut(compressed, max_chars)
+        if compressed is None:
+            part = command.capture.shown(max_chars, head_share=call.head_share)
+        else:
+            part = _cut(compressed, max_chars, call.head_share)
         path = command.capture.path
         facts = self._facts(
             call,
@@ -217,18 +226,20 @@ async def _compressed(call: CommandCall, *, failed: bool) -> str | None:
     return compressed
 
 
-def _cut(text: str, max_chars: int) -> OutputPart:
+def _cut(text: str, max_chars: int, head_share: float) -> OutputPart:
     """Cut without a notice: the one on compression already names the file with the whole output."""
     if len(text) <= max_chars:
         return OutputPart(text, 0)
-    return OutputPart(cut(text, max_chars, ""), 0, truncated=True)
+    return OutputPart(cut(text, max_chars, "", head_share), 0, truncated=True)
 
 
 def _failure(call: CommandCall, output: str, facts: Mapping[str, Any]) -> ToolError:
     command = call.command
     if command.ended_by is EndedBy.TIMEOUT:
         timeout_ms = call.limits.timeout_ms
-        if timeout_ms is not None and timeout_ms < 1000:
+        if call.is_goas:
+            advice = "Send a longer timeout (at most 300 s), or start it with bg_exec."
+        elif timeout_ms is not None and timeout_ms < 1000:
             advice = f"timeout is in milliseconds: {timeout_ms} is {timeout_ms / 1000:g} s; for 30 s send 30000."
         else:
             advice = f"Send a longer timeout (at most {MAX_TIMEOUT_MS} ms), or run_in_background."

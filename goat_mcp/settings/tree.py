@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
+from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.settings.settings import BrokenSettings, setting_keys
 
 _ADD_UP = (
@@ -17,6 +18,8 @@ _ADD_UP = (
     *("hooks", "claude_settings", "extensions"),
 )
 """Lists in which both the user's and a trusted project's entries count. All else a project's value replaces."""
+
+_ON_WITHOUT_A_WORD = {"catalog.toolsets": DEFAULT_TOOLSETS}
 
 
 def keys_in(value: Any, key: str = "") -> list[str]:
@@ -44,11 +47,12 @@ def place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
 
 
 def append(tree: dict[str, Any], key: str, names: Sequence[str]) -> None:
+    """Add to a list: to what stands there, or else to what holds without it."""
     part, _, last = key.partition(".")
     below = tree.setdefault(part, {})
     if isinstance(below, dict):  # anything else is told as the broken setting that it is
         given = cast("dict[str, Any]", below)
-        before = as_list(given.get(last))
+        before = as_list(given.get(last, _ON_WITHOUT_A_WORD.get(key)))
         given[last] = [*before, *(name for name in names if name not in before)]
 
 
