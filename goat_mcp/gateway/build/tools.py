@@ -41,7 +41,7 @@ def register_ours(
         registry.register(LazyTool(contract, load))
     chosen = settings.catalog.toolsets
     if "goa" in chosen or any(f"{TOOLSET_PREFIX}goa" in toolsets.get(name, ()) for name in chosen):
-        from goat_mcp.tools.goa import goa_tools
+        from goat_mcp.catalog.goa_tools import goa_tools
 
         for tool in goa_tools(load):
             registry.register(tool)
