@@ -121,6 +121,8 @@ class _Reader:
             before = self._statement(part)
             if not before or before[0] not in (_PRINTS_BY_THE_LINE | _PASS_LINES_ON):
                 break
+            if last[0] == "tail" and before[0] in _PASS_LINES_ON:
+                break  # which lines of a file these are is not known
             last = before
         return last
 
