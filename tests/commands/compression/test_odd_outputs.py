@@ -584,7 +584,7 @@ def test_equal_lines_of_a_file_are_numbered_and_said_once() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("cat a.log; cat b.log", "ls; cat a.log", "cat a.log | tail -n 40", "head -n 99 a.log | tail"),
+        *("cat a.log; cat b.log", "git status -s; cat a.log", "cat a.log | tail -n 40", "head -n 99 a.log | tail"),
         *("tail -n 40 a.log", "cat a.log b.log", "cat -A a.log", "cat *.log", "unknown | cat", "head -n 9 < a.log"),
     ],
 )
