@@ -428,11 +428,8 @@ IN_MEMORY = {
     "agents/live_agents:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
     "agents/type_files:AgentTypes.types": "files of the workspace",
-    **dict.fromkeys(
-        ("calls/concurrency_limiter:ConcurrencyLimiter._away", "calls/concurrency_limiter:ConcurrencyLimiter._running"),
-        OWN,
-    ),
-    "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
+    "calls/concurrency_limiter:CallLimiter._away": OWN,
+    "calls/concurrency_limiter:CallLimiter._of_depth": "counts",
     "files/changes/staged_files:SessionStage._ids": "by session",
     "calls/extensions/steps:Steps._hidden": "by session",
     "catalog/uri_ownership:UriOwnership._sessions": "by session",
