@@ -21,8 +21,7 @@ import anyio.to_thread
 
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.task import ShellTask
-from goat_mcp.core.calling_model import calling_model
-from goat_mcp.core.context import ToolContext
+from goat_mcp.core.context import ToolContext, calling_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
 from goat_mcp.files.editing.read_state import ReadFilesSnapshot, record_as_read, shown_file

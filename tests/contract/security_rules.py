@@ -262,7 +262,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-7",
         "A command's environment is built from a short list.",
-        "processes/environment commands/sandbox/bubblewrap server/undumpable",
+        "processes/environment commands/sandbox/bubblewrap cli/serve",
         "processes/test_environment.py::test_an_environment_is_built_from_the_list "
         "tools/test_bash_sandbox.py::test_bx_09* e2e/test_undumpable.py::test_f13_21*",
         "As root an unsandboxed command can read the server's own variables in /proc, as it can do anything. "
@@ -444,7 +444,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/runner calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/runner calls/hooks/options settings/claude",
         "calls/hooks/test_runner.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
@@ -518,7 +518,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
-        "upstreams/listing/entry_validation upstreams/listing/risk "
+        "upstreams/listing/entry_validation upstreams/listing/proxy_tool "
         "upstreams/listing/suspicious_texts upstreams/calls/visible_results",
         "upstreams/test_hostile_upstreams.py::test_up_20* "
         "upstreams/test_hostile_upstreams.py::test_up_22* "
@@ -531,11 +531,11 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
         "files/documents/visible_text catalog/schemas/visible_schema "
         "upstreams/listing/entry_validation "
-        "upstreams/server_requests/request_handlers upstreams/listing/suspicious_texts "
+        "upstreams/transports/server_requests upstreams/listing/suspicious_texts "
         "upstreams/pinning/pin_review",
         "upstreams/listing/test_listed_entries.py::test_f13_12* "
         "upstreams/listing/test_entry_validation.py::test_f13_12* "
-        "upstreams/server_requests/test_visible_messages.py::test_f13_12* "
+        "upstreams/transports/test_visible_messages.py::test_f13_12* "
         "upstreams/listing/test_suspicious_texts.py::test_f13_12* "
         "upstreams/pinning/test_suspicious_pins.py::test_f13_12*",
         "The scan knows phrases, not meanings; it is in English. URIs of resources pass as they are, and so does what "
@@ -546,8 +546,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "An upstream gets a minimal environment, is started without a shell, is sandboxed where its entry says so, and "
         "asks a client only what its entry allows.",
         "upstreams/transports/stdio_transport "
-        "upstreams/server_requests/request_handlers upstreams/server_requests/callers "
-        "upstreams/server_requests/request_handlers",
+        "upstreams/transports/server_requests upstreams/transports/callers "
+        "upstreams/transports/server_requests",
         "upstreams/test_hostile_upstreams.py::test_up_29* "
         "upstreams/test_hostile_upstreams.py::test_up_30* "
         "upstreams/test_sandboxed_upstreams.py::test_* "
@@ -590,14 +590,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HTTP-4",
         "Bodies, headers, connections, sessions and rates are bounded.",
-        "server/http/server server/http/connections server/http/body server/http/rate_limiter",
+        "server/http/server server/http/connections server/http/body server/http/principal_limits",
         "e2e/test_http_cases.py::test_ht_13* e2e/test_http_cases.py::test_ht_15*",
     ),
     _rule(
         "R-HTTP-4b",
         "No principal, and nobody without a token, shuts others out: sessions and connections are shared fairly, a "
         "message that can be read in two ways is 400, and a refused body ends the connection.",
-        "server/http/fair_shares server/http/sessions server/http/connections server/http/framing server/http/body",
+        "server/http/principal_limits server/http/sessions server/http/connections server/http/body",
         "server/http/test_http_shutting_out.py::test_f13_09* "
         "server/http/test_fair_shares.py::test_nobody_is_shut_out "
         "server/http/test_framing.py::test_f13_24* server/http/test_framing.py::test_f13_25* "

@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.patterns import PathPatterns
 from goat_mcp.calls.permissions.rule import (
     FILE_WRITERS,
     FILES,
     SEARCHES,
+    Call,
     CommandSpecifier,
     PathSpecifier,
     Rule,

@@ -15,8 +15,7 @@ from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
 from goat_mcp.gateway.build.audit import audit_log
-from goat_mcp.gateway.build.working_directories import WorkingDirectories
-from goat_mcp.gateway.path_checks import check_state, scope_of
+from goat_mcp.gateway.build.working_directories import WorkingDirectories, check_state, scope_of
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.settings.settings import Settings
