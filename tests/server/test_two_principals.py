@@ -486,8 +486,6 @@ IN_MEMORY = {
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",
     "upstreams/calls/subscriptions:Subscriptions._refused": "what the upstream said",
     "upstreams/calls/subscriptions:Subscriptions._turns": "locks",
-    "core/concurrency_limiter:ConcurrencyLimiter._running": "counts by owner",
-    "core/concurrency_limiter:ConcurrencyLimiter._served": "counts by owner",
     "upstreams/transports/callers:Callers._notices": "of one connection, which is of one principal",
     "upstreams/transports/connection:Connection._param_headers": "schemas of an upstream",
     "upstreams/transports/callers:Callers._of_url": "of one connection, which is of one principal",
