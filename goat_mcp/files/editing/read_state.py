@@ -13,7 +13,7 @@ from typing import Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import FileVersion, Workspace
-from goat_mcp.state.sessions import FileSeen, ReadLedger
+from goat_mcp.state.sessions import ReadLedger, ReadRecord
 
 ReadBeforeWrite = Literal["strict", "relaxed", "off"]
 
@@ -24,7 +24,7 @@ class ReadState:
 
     mode: ReadBeforeWrite
     path: str
-    seen: FileSeen | None
+    seen: ReadRecord | None
 
     def is_changed(self, version: FileVersion) -> bool:
         """The client has seen another content. Decided by content; by size and time if nothing was hashed."""
@@ -123,7 +123,7 @@ def record_as_read(shown: ShownFile, directory: Path, workspace: Workspace, ledg
             if file.stat.st_size > MAX_HASHED_BYTES:
                 return
             version = file.version(file.read())
-            seen = FileSeen(version.sha256, version.size, version.mtime_ns, whole=shown.whole)
+            seen = ReadRecord(version.sha256, version.size, version.mtime_ns, whole=shown.whole)
             ledger.record(str(file.real_path), seen)
     except (ToolError, OSError):
         # The command could read it, we may not: then it just does not count.
