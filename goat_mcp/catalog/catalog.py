@@ -266,7 +266,9 @@ class Catalog:
         return tools
 
     def _refresh(self) -> None:
-        snapshot, generation = self._registry.snapshot, self.generation
+        snapshot = self._registry.snapshot
+        # Not `self.generation`: another thread may have changed the registry since.
+        generation = snapshot.generation + self._choices
         if generation == self._generation:
             return
         tools = self._admitted(snapshot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import mcp_types as types
 import pytest
 
@@ -120,6 +122,18 @@ async def test_several_changes_at_once_are_told_once() -> None:
         hub.hub.resource_changed("goat://calls", "alice")
 
         assert sorted(await session.wait_for(2)) == ["goat://calls", "goat://todos"]
+
+
+async def test_a_change_of_the_tools_in_another_thread_is_told_at_once() -> None:
+    asyncio.get_running_loop().set_debug(True)  # then the loop refuses to be woken from another thread the unsafe way
+    async with running() as hub:
+        session = await hub.subscribed(Session(), "goat://todos")
+        hub.hub.listed()
+        await anyio.wait_all_tasks_blocked()
+
+        await anyio.to_thread.run_sync(hub.hub.tools_changed)
+
+        assert await session.wait_for(1) == [TOOLS]
 
 
 async def test_a_principal_hears_of_its_own_things_and_of_everybodys() -> None:
