@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ import anyio.to_thread
 import mcp_types as types
 import pytest
 
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub, ListKind
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 60
@@ -124,15 +124,28 @@ async def test_several_changes_at_once_are_told_once() -> None:
         assert sorted(await session.wait_for(2)) == ["goat://calls", "goat://todos"]
 
 
-async def test_a_change_of_the_tools_in_another_thread_is_told_at_once() -> None:
-    asyncio.get_running_loop().set_debug(True)  # then the loop refuses to be woken from another thread the unsafe way
+async def test_a_change_of_the_tools_in_another_thread_is_told_from_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What wakes waiting tasks is not safe on any other thread."""
+    told_by: list[int] = []
+    list_changed = ChangeHub.list_changed
+
+    def noted(hub: ChangeHub, kind: ListKind) -> None:
+        told_by.append(threading.get_ident())
+        if told_by == [threading.main_thread().ident]:
+            list_changed(hub, kind)
+
+    monkeypatch.setattr(ChangeHub, "list_changed", noted)
     async with running() as hub:
         session = await hub.subscribed(Session(), "goat://todos")
         hub.hub.listed()
         await anyio.wait_all_tasks_blocked()
 
         await anyio.to_thread.run_sync(hub.hub.tools_changed)
+        await anyio.lowlevel.checkpoint()
 
+        assert told_by == [threading.main_thread().ident]
         assert await session.wait_for(1) == [TOOLS]
 
 
