@@ -20,7 +20,7 @@ from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
     from goat_mcp.catalog.schemas.subschemas import Rewrite
@@ -51,8 +51,8 @@ class Resolver(Protocol):
 
 
 @dataclass(frozen=True)
-class _Renamed:
-    """A tool under the name that a profile gives it."""
+class _Renamed(OwnTool):
+    """A tool under the name that a profile gives it: an upstream's, for no other name is ever cut."""
 
     spec: ToolSpec
     tool: AnyTool

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.core.agent_runtime import AgentRuntime
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_files import HandlerFiles
-from goat_mcp.manifests.handler_results import handler_failed, write_json
+from goat_mcp.manifests.handler_results import write_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import AccessFields, Export
 from goat_mcp.manifests.validation import Parameters
@@ -51,7 +52,7 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class ManifestTool:
+class ManifestTool(OwnTool):
     """One export. Equal where its declaration is: a reload that changes nothing is none."""
 
     export: Export

@@ -18,7 +18,7 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.listing.risk import assess
@@ -65,7 +65,7 @@ class CallRelay(Protocol):
 
 
 @dataclass(frozen=True)
-class UpstreamTool:
+class UpstreamTool(OwnTool):
     """One proxied tool."""
 
     spec: UpstreamSpec
