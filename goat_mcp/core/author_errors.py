@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
-from goat_mcp.core.surrogates import escaped_surrogates
+from goat_mcp.core.json_values import escaped_surrogates
 
 _DEFAULT_STEP = "Read the message, correct the call, or try another way."
 _MAX_NAME_CHARS = 80

@@ -9,8 +9,7 @@ from typing import Any
 
 from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.json_values import is_deeper
-from goat_mcp.core.surrogates import escaped_surrogates
+from goat_mcp.core.json_values import escaped_surrogates, is_deeper
 
 MAX_DEPTH = 128
 """Of lists and objects in one another. Clients stop reading a message at about 200, and the value lies inside one."""
