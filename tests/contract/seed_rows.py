@@ -48,12 +48,24 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     ),
     _row("goat", "risk by side effect, and what a mode allows", "calls/permissions/test_decide.py"),
     _row(
+        "goat",
+        "five tools that nobody is asked about, unless a rule denies them",
+        "calls/permissions/test_decide.py::test_the_five_are_allowed_in_every_mode_but_not_against_a_deny_rule",
+    ),
+    _row("goat", "a refusal stops the rest of a turn, and each call has its answer", "calls/test_batch.py"),
+    _row(
+        "goat",
+        "teams of agents that write to each other, behind their switch",
+        "agents/teams/test_team_of_agents.py catalog/test_presets.py",
+    ),
+    _row(
         "goat", "the task manager", "commands/tasks/test_manager.py tools/test_task_output.py tools/test_task_stop.py"
     ),
     _row(
         "goat",
-        "tools of MCP servers, named `mcp__server__tool`",
-        "server/test_adapter.py::test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike",
+        "tools of MCP servers, named `mcp__server__tool`, with their risk by their hints",
+        "server/test_adapter.py::test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike "
+        "upstreams/listing/test_risk.py::test_the_claimed_class_of_all_nine_hint_pairs",
     ),
     _row(
         "spec04", "the input schemas, field by field", "contract/test_spec_04_checklist.py::test_schema_completeness_*"
@@ -62,9 +74,20 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "catalog/test_openai_format.py"),
     _row("spec04", "allowed and disallowed tools, and presets", "catalog/test_presets.py"),
     _row("goa", "tools that document themselves: a short text, a page, examples", "tools/docs/test_page.py"),
+    _row(
+        "goa",
+        "paths that begin with `@`, and names that are nearly right",
+        "files/workspace/test_resolve.py::test_one_file_has_several_spellings files/workspace/test_near_names.py "
+        "tools/test_read.py::test_a_near_name_is_opened_only_when_the_user_allows_it_and_it_is_named",
+    ),
     _row("goa", "edits that forgive, in three tiers", "files/editing/test_matching.py tools/test_edit.py"),
-    _row("goa", "search results in order of rank, and the user's own order", "files/search/test_priority.py"),
-    _row("goa", "what may be run by the shell", "tools/test_bash.py"),
+    _row(
+        "goa",
+        "search results in order of rank, the user's own order, and each side of a `\\|` by itself",
+        "files/search/test_priority.py "
+        "tools/test_grep.py::test_grep_009_terms_of_an_alternation_are_searched_when_the_whole_finds_nothing",
+    ),
+    _row("goa", "what may be run by the shell, its directory and variables, and long output", "tools/test_bash.py"),
     _row(
         "goa",
         "compression of what commands print",
@@ -88,6 +111,12 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"
     ),
+    _row(
+        "goondan",
+        "what a handler is given: directory, logger, other agents, message, the call's id",
+        "manifests/test_python_handlers.py::test_the_context_has_what_a_tool_needs_and_no_more "
+        "manifests/test_handlers_agents.py manifests/test_handler_log.py",
+    ),
     _row("goondan", "handlers in any language", "manifests/test_command_entries.py manifests/test_http_entries.py"),
     _row(
         "goondan",
@@ -105,6 +134,12 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "goondan",
         "extensions around a call, like an onion",
         "calls/test_pipeline.py::test_extensions_wrap_the_call_like_an_onion calls/extensions/test_installed.py",
+    ),
+    _row(
+        "goondan",
+        "tools that extensions add while it runs, and none that they replace",
+        "calls/extensions/test_steps.py::test_a_tool_added_later_is_told_to_clients_and_can_be_called "
+        "calls/extensions/test_steps.py::test_an_extension_replaces_no_tool",
     ),
     _row("goondan", "base: bash", "manifests/bash/test_bash.py"),
     _row("goondan", "base: file-system", "manifests/file_system/test_file_system.py"),
