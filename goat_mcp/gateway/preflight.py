@@ -71,4 +71,4 @@ class Preflight:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
                 await self._upstreams.first_outcome(name, ctx.wait_left_s() / 2, self._servers.shown(ctx.rights))
             if ctx.client is not None:
-                await self._upstreams.offer_first_login(name, ctx, self._servers.shown(ctx.rights))
+                await self._upstreams.elicit_first_login(name, ctx, self._servers.shown(ctx.rights))

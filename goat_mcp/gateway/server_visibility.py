@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec

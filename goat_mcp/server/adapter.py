@@ -24,7 +24,7 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity, ClientProfiles, Transport
-from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.handlers.prompts import Prompts

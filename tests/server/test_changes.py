@@ -13,7 +13,7 @@ import anyio.lowlevel
 import mcp_types as types
 import pytest
 
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 60

@@ -15,7 +15,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists

@@ -13,7 +13,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.rights import Rights
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity
-from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.handlers.resource_lists import foreign_cursor
