@@ -119,18 +119,6 @@ class Registry:
         self._repeated[source] = tuple(repeated)
         return self._publish()
 
-    def unregister_prefix(self, prefix: str) -> int:
-        """Remove every tool whose name starts with `prefix`. Returns how many. Source: Goat `UnregisterMCPTools`."""
-        gone = 0
-        for source, tools in self._sources.items():
-            kept = {name: tool for name, tool in tools.items() if not name.startswith(prefix)}
-            gone += len(tools) - len(kept)
-            self._sources[source] = kept
-        for name in [name for name in self._owner if name.startswith(prefix.casefold())]:
-            del self._owner[name]
-        self._publish()
-        return gone
-
     def get(self, name: str) -> AnyTool | None:
         return self._snapshot.tools.get(name)
 

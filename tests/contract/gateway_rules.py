@@ -961,7 +961,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "cli/lock gateway/status/doctor upstreams/pinning/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
-        "gateway/status/test_doctor.py::test_a_launch_that_names_no_version_is_told "
+        "upstreams/pinning/test_launch_fingerprint.py::test_a_launch_that_names_no_version_is_told "
         "upstreams/pinning/test_pinned_resources.py::"
         "test_the_lock_command_checks_shows_and_approves_prompts_and_templates",
         not_covered="Prompts and templates are listed once somebody asks: until then the check does not miss them.",

@@ -34,21 +34,15 @@ _URLS_SINCE = "2025-11-25"
 _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}
 
 
+@dataclass(eq=False)
 class LoginElicitation:
     """Of one upstream, one at a time. `spawn` starts what goes on beside the calls."""
 
-    def __init__(
-        self,
-        config: UpstreamConfig,
-        login: LazyLogin,
-        spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
-        telemetry: Telemetry,
-    ) -> None:
-        self._config = config
-        self._login = login
-        self._spawn = spawn
-        self._telemetry = telemetry
-        self._current: ElicitedLogin | None = None
+    config: UpstreamConfig
+    login: LazyLogin
+    spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
+    telemetry: Telemetry
+    _current: ElicitedLogin | None = None
 
     async def ask(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         """Returns once somebody has logged in. Raises `wanted` where this client cannot be asked, or may not be.
@@ -62,10 +56,10 @@ class LoginElicitation:
         if login is not None and login.has_met(wanted):
             return
         if login is None or not login.is_open:
-            login = self._current = ElicitedLogin(self._config.name, self._login.begin(wanted.scopes))
-            self._spawn(self._kept(login))
+            login = self._current = ElicitedLogin(self.config.name, self.login.begin(wanted.scopes))
+            self.spawn(self._kept(login))
         outcome = await login.outcome_for(ctx, client)
-        self._telemetry.debug("login offered", upstream=self._config.name, call_id=ctx.call_id, outcome=str(outcome))
+        self.telemetry.debug("login offered", upstream=self.config.name, call_id=ctx.call_id, outcome=str(outcome))
         if outcome is not Outcome.DONE:
             raise self._failure(outcome, login.problem)
 
@@ -75,7 +69,7 @@ class LoginElicitation:
             self._current.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: ClientSide) -> bool:
-        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.needs_a_person:
+        if principal not in OWNERS or ELICITATION not in self.config.allow or not self.login.needs_a_person:
             return False
         return client.protocol_version >= _URLS_SINCE and covers(client.capabilities, _URLS)
 
@@ -85,7 +79,7 @@ class LoginElicitation:
                 await login.run()
             except Exception as error:
                 # The upstream's other calls have nothing to do with it.
-                self._telemetry.unexpected("-", f"login to upstream {self._config.name}", error)
+                self.telemetry.unexpected("-", f"login to upstream {self.config.name}", error)
 
         return run
 
@@ -96,7 +90,7 @@ class LoginElicitation:
             Outcome.NOT_SHOWN: "the client could not show to the user",
             Outcome.UNFINISHED: "nobody has finished yet",
         }.get(outcome, "")
-        command = self._config.login_step
+        command = self.config.login_step
         step = {
             Outcome.UNFINISHED: f"The user can finish it at the page that was shown; then call again. {command}",
             Outcome.NOT_SHOWN: command,
@@ -105,9 +99,9 @@ class LoginElicitation:
         said = f", which {why}" if why else f", and it did not work: {problem or 'it broke off'}"
         return ToolError(
             ErrorCode.AUTH,
-            f"upstream {self._config.name} wants a login{said}; nothing was run",
+            f"upstream {self.config.name} wants a login{said}; nothing was run",
             step,
-            facts={"upstream": self._config.name, "reason": ReasonCode.AUTH_REQUIRED, "login": str(outcome)},
+            facts={"upstream": self.config.name, "reason": ReasonCode.AUTH_REQUIRED, "login": str(outcome)},
         )
 
 
