@@ -22,7 +22,7 @@ from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 DECISION_BAR_MS = 1.0

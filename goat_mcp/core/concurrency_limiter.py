@@ -64,18 +64,20 @@ class ConcurrencyLimiter:
     def leave(self, owner: Owner = ()) -> None:
         """Give a permit back. It belongs to the next one before that wakes, so that nobody comes in between."""
         self._in_use -= 1
+        running = self._running
         for end in range(1, len(owner) + 1):
             part = owner[:end]
-            self._running[part] -= 1
-            if not self._running[part]:
-                del self._running[part]
-        while (turn := self._next()) is not None:
+            if running[part] > 1:
+                running[part] -= 1
+            else:
+                del running[part]
+        while self._waiting and (turn := self._next()) is not None:
             self._waiting.remove(turn)
             self.enter(turn.owner)
             turn.granted.set_result(None)
         for end in range(1, len(owner) + 1):
             part = owner[:end]
-            if part not in self._running and not self.waiting(part):
+            if part not in running and not (self._waiting and self.waiting(part)):
                 # Whoever neither runs nor waits is owed nothing.
                 self._served.pop(part, None)
 
@@ -102,7 +104,7 @@ class ConcurrencyLimiter:
         return turn.granted.done() and not turn.granted.cancelled()
 
     def _next(self) -> _Turn | None:
-        if self._in_use >= self._in_all or not self._waiting:
+        if self._in_use >= self._in_all:
             return None
         ready = (turn for turn in self._waiting if not turn.granted.done() and self.has_room(turn.owner))
         return min(ready, key=self._rank, default=None)

@@ -58,6 +58,14 @@ class Tool(Protocol[InputT]):
     async def execute(self, input: InputT, ctx: ToolContext) -> ToolResult: ...
 
 
+class ChecksInput(ABC):
+    """A tool whose input is checked against a schema from others, which may take long: off the event loop."""
+
+    @abstractmethod
+    async def checked(self, input: Any) -> Any:
+        """Called after `validate`. The input to go on with. Raises `ToolError(INPUT)` naming every problem."""
+
+
 @runtime_checkable
 class HasDefinition(Protocol):
     """A tool that is more than its spec says: what runs can become another while that stays."""
@@ -67,7 +75,14 @@ class HasDefinition(Protocol):
         ...
 
 
-class BuiltinTool(ABC, Generic[ModelT]):
+class OwnTool:
+    """A tool whose code is this package's: if it raises anything but an error for its caller, that is a bug, of which
+    callers see nothing (`E_INTERNAL`). Of any other tool they read what its author wrote (`E_TOOL`)."""
+
+    __slots__ = ()
+
+
+class BuiltinTool(OwnTool, ABC, Generic[ModelT]):
     """A tool of this package: an input model, a docstring that models read, a side effect, `execute`.
 
     The spec is built when the class is, so a tool without a docstring fails at import. Subclasses are

@@ -19,11 +19,11 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from goat_mcp.core.agent_runtime import AgentRuntime
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.surrogates import escaped_surrogates
+from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.manifests.entry import PythonEntry
-from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_api import AgentRuntime, HandlerContext
 from goat_mcp.manifests.handler_log import DROPPED
 from goat_mcp.manifests.handler_process import (
     HandlerCalls,
@@ -36,7 +36,7 @@ from goat_mcp.manifests.handler_process import (
     shared_exit_error,
     unanswered_error,
 )
-from goat_mcp.manifests.handler_results import handler_failed, reported_failure
+from goat_mcp.manifests.handler_results import reported_failure
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard

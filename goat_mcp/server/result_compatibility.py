@@ -14,9 +14,8 @@ from typing import Any, cast
 from mcp_types import methods
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from goat_mcp.core.json_values import is_deeper
+from goat_mcp.core.json_values import escaped_surrogates, is_deeper
 from goat_mcp.core.result import text_block
-from goat_mcp.core.surrogates import escaped_surrogates
 
 MAX_COMPLETIONS = 100
 """Of one answer; the protocol allows no more."""

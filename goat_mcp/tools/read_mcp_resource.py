@@ -18,7 +18,7 @@ from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.heartbeat import with_heartbeat
-from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.resources import McpResources
 from goat_mcp.core.result import Block, ToolResult, image_block, text_block
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import Hints, SideEffect

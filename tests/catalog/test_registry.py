@@ -138,6 +138,15 @@ def test_a_live_name_never_moves_to_a_source_that_comes_later_in_time() -> None:
     assert registry.get("search") is owner
 
 
+def test_tools_go_by_prefix() -> None:
+    registry = Registry()
+    registry.register(fake("Read"))
+    registry.replace_source("up", [fake("mcp__gh__a"), fake("mcp__gh__b"), fake("mcp__git__a")])
+
+    assert registry.unregister_prefix("mcp__gh__") == 2
+    assert names(registry) == ["Read", "mcp__git__a"]
+
+
 def test_registries_merge_and_a_shared_name_needs_words() -> None:
     one, two = Registry(), Registry()
     one.register(fake("a"))

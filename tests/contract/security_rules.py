@@ -143,7 +143,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-2",
         "Only a script of plain, literal commands can pass by rules; all else is asked about.",
-        "commands/shell/plain commands/shell/tree",
+        "commands/shell/plain_commands commands/shell/syntax_tree",
         "commands/shell/test_against_real_bash.py::test_r_shell_2_* commands/shell/test_plain.py::test_*",
     ),
     _rule(
@@ -201,7 +201,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-7",
         "bash reads no start files of a repository and stands in a directory that was checked.",
-        "processes/bash_script processes/environment",
+        "processes/bash_invocation processes/environment",
         "tools/test_bash.py::test_r_shell_7_*",
     ),
     _rule(
@@ -369,9 +369,10 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-4",
         "A schema that takes forever holds up nobody.",
-        "upstreams/calls/output_check",
-        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
-        "Arguments of upstream tools are checked by the upstream.",
+        "catalog/schemas/off_loop upstreams/listing/input_check upstreams/calls/output_check",
+        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody "
+        "upstreams/listing/test_input_check.py::"
+        "test_a_schema_is_compiled_off_the_loop_and_its_patterns_end_soon",
     ),
     _rule(
         "R-SCHEMA-5",
@@ -444,7 +445,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/runner calls/hooks/settings settings/claude/imported_hooks",
+        "calls/hooks/runner calls/hooks/settings settings/claude",
         "calls/hooks/test_runner.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
@@ -692,9 +693,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-LIMIT-1",
         "16 calls at a time for one principal, 64 in all; more wait briefly and are then told so.",
-        "calls/concurrency_limiter processes/computing/fair_queue",
+        "calls/concurrency_limiter core/concurrency_limiter processes/computing/worker_process",
         "e2e/test_limits.py::test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile "
-        "calls/test_concurrency_limiter.py::test_* processes/computing/test_fair_queue.py::"
+        "calls/test_concurrency_limiter.py::test_* processes/computing/test_computing_limiter.py::"
         "test_a_principal_who_asks_for_much_holds_up_nobody_with_either_tool",
     ),
     _rule(

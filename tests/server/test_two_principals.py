@@ -19,8 +19,8 @@ from typing import Any, cast
 import pytest
 
 import goat_mcp
-from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
+from goat_mcp.agents.spawner import LiveAgent, LiveAgents
 from goat_mcp.agents.teams.bus import AgentBus
 from goat_mcp.agents.teams.coordinator import TeamCoordinator
 from goat_mcp.calls.permissions.mode import Approval, Mode
@@ -428,14 +428,11 @@ HOLDS_NOTHING_OF_CALLERS = (
 )
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
-    "agents/live_agents:LiveAgents._live": OWN,
+    "agents/spawner:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
-    "agents/type_files:AgentTypes.types": "files of the workspace",
-    **dict.fromkeys(
-        ("calls/concurrency_limiter:ConcurrencyLimiter._away", "calls/concurrency_limiter:ConcurrencyLimiter._running"),
-        OWN,
-    ),
-    "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
+    "agents/agent_types:AgentTypes.types": "files of the workspace",
+    "calls/concurrency_limiter:CallLimiter._away": OWN,
+    "calls/concurrency_limiter:CallLimiter._of_depth": "counts",
     "files/changes/staged_files:SessionStage._ids": "by session",
     "calls/extensions/extension_points:Steps._hidden": "by session",
     "catalog/resource_catalog:ResourceCatalogs._catalogs": "by profile; holds no answers",

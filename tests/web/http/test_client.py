@@ -17,8 +17,7 @@ import httpcore
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.settings.checked import settings_of
-from goat_mcp.settings.settings import BrokenSettings
+from goat_mcp.settings.settings import BrokenSettings, settings_of
 from goat_mcp.web.http import HttpClient, HttpOptions, exchange
 from goat_mcp.web.http.resolver import Resolve
 from tests.web.http.certificates import self_signed
