@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
 from goat_mcp.core.lazy import Lazy
