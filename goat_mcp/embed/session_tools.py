@@ -73,9 +73,12 @@ class _SessionCalls:
 
         from goat_mcp.upstreams.calls.calls import relayed_result
 
-        progress = ctx.progress if ctx.wants_progress else None
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            await ctx.progress(progress, total, message)
+
+        heard = report if ctx.wants_progress else None
         try:
-            answer = await self.session.call_tool(spec.native_name, dict(arguments), progress_callback=progress)
+            answer = await self.session.call_tool(spec.native_name, dict(arguments), progress_callback=heard)
         except MCPError as refused:
             raise UpstreamError(refused.code, refused.message, refused.data) from None
         except _GONE:

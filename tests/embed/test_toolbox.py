@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -144,17 +143,18 @@ def _any_number(*numbers: int) -> None:
     """Text."""
 
 
-@pytest.mark.parametrize(
-    ("function", "problem"),
-    [
-        (_no_docstring, "_no_docstring has no docstring"),
-        (_no_annotation, "_no_annotation: parameter a has no annotation"),
-        (_any_number, r"_any_number: parameter numbers cannot be given by name"),
-        (lambda: 1, "<lambda> is no named function"),
-    ],
-    ids=["no docstring", "no annotation", "any number", "no name"],
-)
-def test_what_cannot_be_a_tool_is_refused_by_name(function: Callable[..., Any], problem: str) -> None:
+NO_TOOLS: dict[str, tuple[Any, str]] = {
+    "no docstring": (_no_docstring, "_no_docstring has no docstring"),
+    "no annotation": (_no_annotation, "_no_annotation: parameter a has no annotation"),
+    "any number": (_any_number, "_any_number: parameter numbers cannot be given by name"),
+    "no name": (lambda: 1, "<lambda> is no named function"),
+}
+
+
+@pytest.mark.parametrize("case", NO_TOOLS)
+def test_what_cannot_be_a_tool_is_refused_by_name(case: str) -> None:
+    function, problem = NO_TOOLS[case]
+
     with pytest.raises(TypeError, match=problem):
         ToolBox(function)
 
