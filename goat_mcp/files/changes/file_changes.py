@@ -22,11 +22,6 @@ class FileChanges:
         self._written = written
         self._stage = SessionStage(review) if review_mode else None
 
-    @property
-    def is_staging(self) -> bool:
-        """Whether changes wait for a person."""
-        return self._stage is not None
-
     def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles:
         author = Author(tool, ctx.call_id, ctx.session_key, ctx.principal)
         if self._stage is None:
