@@ -1,4 +1,4 @@
-"""The files of calls that change some: journaled, or in review mode staged, and then a person is asked if one can be
+"""Files as calls change them: written and journaled, or staged in review mode, and then a person is asked if one can be
 reached.
 
 What a session has staged is what that session reads and goes on from, as long as it waits. Everybody else, commands
