@@ -57,4 +57,4 @@ class Team:
             "description": self.description,
             "members": [{"name": member.name, "agent_id": member.agent_id} for member in self.members.values()],
         }
-        write_private(self.folder / "team.json", json.dumps(record, indent=2).encode())
+        write_private(self.folder / "team.json", json.dumps(record, indent=2).encode(), synced=False)
