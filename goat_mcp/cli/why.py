@@ -18,6 +18,7 @@ from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.rights import LOCAL, OPERATOR
+from goat_mcp.core.tool import ChecksInput
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
@@ -67,6 +68,8 @@ async def _explain(
         try:
             tool = gateway.catalog.resolve(name)
             arguments = {**given, **typed_arguments(texts, tool.spec.input_schema)}
+            if isinstance(tool, ChecksInput):
+                await tool.checked(tool.validate(arguments))
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
             return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}

@@ -369,9 +369,10 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-4",
         "A schema that takes forever holds up nobody.",
-        "upstreams/calls/output_check",
-        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
-        "Arguments of upstream tools are checked by the upstream.",
+        "catalog/schemas/off_loop upstreams/listing/input_check upstreams/calls/output_check",
+        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody "
+        "upstreams/listing/test_input_check.py::"
+        "test_a_schema_is_compiled_off_the_loop_and_its_patterns_end_soon",
     ),
     _rule(
         "R-SCHEMA-5",
@@ -692,9 +693,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-LIMIT-1",
         "16 calls at a time for one principal, 64 in all; more wait briefly and are then told so.",
-        "calls/concurrency_limiter processes/computing/fair_queue",
+        "calls/concurrency_limiter core/concurrency_limiter processes/computing/worker_process",
         "e2e/test_limits.py::test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile "
-        "calls/test_concurrency_limiter.py::test_* processes/computing/test_fair_queue.py::"
+        "calls/test_concurrency_limiter.py::test_* processes/computing/test_computing_limiter.py::"
         "test_a_principal_who_asks_for_much_holds_up_nobody_with_either_tool",
     ),
     _rule(
