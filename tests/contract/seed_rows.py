@@ -41,6 +41,7 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "the registry: register, unregister by prefix, get, list, names that clash",
         "catalog/test_registry.py contract/test_registry_cases.py",
     ),
+    _row("goat", "the registry under threads: safe to change, readers never wait", "catalog/test_registry_threads.py"),
     _row(
         "goat",
         "the way of a call: validation, permission, hooks, result",
@@ -72,6 +73,11 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     ),
     _row("spec04", "the verification checklist", "contract/test_spec_04_checklist.py"),
     _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "catalog/test_openai_format.py"),
+    _row(
+        "spec04",
+        "inputs are validated before anything is sent, those of MCP tools too",
+        "upstreams/listing/test_input_check.py",
+    ),
     _row("spec04", "allowed and disallowed tools, and presets", "catalog/test_presets.py"),
     _row("goa", "tools that document themselves: a short text, a page, examples", "tools/docs/test_page.py"),
     _row(
@@ -93,6 +99,15 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "compression of what commands print",
         "commands/compression/test_recorded_outputs.py tools/test_bash_compression.py",
     ),
+    _row(
+        "goa",
+        "source code with line numbers, from `cat`, `head` and `tail`",
+        "tools/test_bash_compression.py::"
+        "test_source_code_comes_with_line_numbers_and_the_file_as_printed_stays_at_hand "
+        "commands/compression/test_odd_outputs.py::test_source_code_* "
+        "commands/compression/test_odd_outputs.py::test_the_end_of_source_code_has_the_numbers_that_the_file_says",
+    ),
+    _row("goa", "its own interface: names, fields and defaults, by `--toolset goa`", "catalog/test_goa_tools.py"),
     _row("goa", "review mode", "files/changes/test_review.py"),
     _row("goa", "an agent in a worktree of its own", "agents/test_worktree.py"),
     _row("goa", "calls side by side, conflicting ones one after the other", "calls/test_scheduler.py"),
@@ -141,6 +156,11 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "calls/extensions/test_steps.py::test_a_tool_added_later_is_told_to_clients_and_can_be_called "
         "calls/extensions/test_steps.py::test_an_extension_replaces_no_tool",
     ),
+    _row(
+        "goondan",
+        "middleware around unknown names, and refusals as results; hooks with the input and the model's id of the call",
+        "calls/extensions/test_what_layers_see.py calls/hooks/test_functions.py",
+    ),
     _row("goondan", "base: bash", "manifests/bash/test_bash.py"),
     _row("goondan", "base: file-system", "manifests/file_system/test_file_system.py"),
     _row("goondan", "base: http-fetch", "manifests/http_fetch/test_http_fetch.py"),
@@ -153,7 +173,15 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "shelly",
         "a flat box of tools: register, get, merge, list",
-        "catalog/test_registry.py::test_registries_merge_and_a_shared_name_needs_words test_embed.py",
+        "catalog/test_registry.py::test_registries_merge_and_a_shared_name_needs_words "
+        "embed/test_toolbox.py test_embed.py",
+    ),
+    _row("shelly", "a handler's error message reaches the caller", "calls/test_errors_of_authors.py"),
+    _row(
+        "shelly",
+        "tools of an MCP session in a box (mcpclient; Goat's RegisterMCPTool), and a box served over MCP (mcpserver)",
+        "embed/test_session_tools.py docs/test_library.py::test_the_session_on_the_page_gives_its_tools_to_a_box "
+        "docs/test_library.py::test_the_server_on_the_page_serves_its_function_over_mcp",
     ),
     _row("shelly", "skills", "manifests/test_skills.py"),
     _row(
