@@ -39,11 +39,11 @@ def _spec(settings: Settings, name: str) -> ToolSpec:
     """Raises `ToolError` for a name nobody knows."""
     from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.core.names import NAME_ALIASES
+    from goat_mcp.core.names import TOOL_ALIASES
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.DENY)
-    found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
+    found = gateway.registry.get(name) or gateway.registry.get(TOOL_ALIASES.get(name, ""))
     if found is None:  # a tool of an upstream that was never seen
         import anyio
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from goat_mcp.catalog.builtin_contracts import names_of_ours
-from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset
 from goat_mcp.manifests.folder import ManifestSet
 from goat_mcp.manifests.kinds import ToolsetDocument
@@ -30,7 +30,7 @@ def unknown_members(
 ) -> Iterator[ManifestProblem]:
     """What the toolsets of `declared` name that is nowhere. `upstreams` None: nobody knows them, and nothing is said of
     theirs. `shipped` is only asked for where a name is not found elsewhere."""
-    known: set[str] = {*names_of_ours(), *NAME_ALIASES, *_names(declared)}
+    known: set[str] = {*names_of_ours(), *TOOL_ALIASES, *_names(declared)}
     is_whole = False
     for toolset in declared.toolsets:
         for index, name in enumerate(toolset.tools):

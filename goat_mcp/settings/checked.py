@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from goat_mcp.core.problem_words import demand_of
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.settings.settings import SECRET_NAMES, BrokenSettings, Settings, setting_keys
 
@@ -32,7 +33,7 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
         if error["type"] == "extra_forbidden":
             lines.append(f"{key}: no such setting{nearest(key)}")
         else:
-            lines.append(f"{key}: {error['msg']}; got {_shown(key, error['input'])}")
+            lines.append(f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}")
     return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
 
 

@@ -12,9 +12,9 @@ from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfil
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
+    TOOL_ALIASES,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
@@ -136,7 +136,7 @@ class ToolSelection:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
         on = _with_teams(self._split(self._chosen.toolsets, "catalog.toolsets")[0])
         for entry in self._chosen.allow or ():
-            name = NAME_ALIASES.get(entry.strip(), entry.strip())
+            name = TOOL_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
             toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
             if toolset in self._declared:
@@ -190,7 +190,7 @@ def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
 def _labels(entry: str) -> Sequence[str]:
     if entry.startswith(TOOLSET_PREFIX) or SEPARATOR in entry:
         return (entry,)
-    return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
+    return (TOOL_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 
 def _server(profile: str, name: str) -> str:
