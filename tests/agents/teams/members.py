@@ -26,16 +26,16 @@ class Members:
     running: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     deaf: set[str] = field(default_factory=set[str])
 
-    async def __call__(self, member: SpawnRequest, team: Team, mail: Mail, ctx: ToolContext) -> StartedAgent:
-        if member.type_name == "unknown":
+    async def __call__(self, request: SpawnRequest, team: Team, mail: Mail, ctx: ToolContext) -> StartedAgent:
+        if request.type_name == "unknown":
             raise ToolError(ErrorCode.INPUT, "no agent type unknown")
-        work = Work(member.name)
-        id = f"{ctx.principal}.{member.name}"
-        task = await self.tasks.adopt(work, principal=ctx.principal, task_id=id, name=member.name)
-        self.works[member.name] = work
-        self.heard[member.name] = []
-        if member.name not in self.deaf:
-            self.running.append(asyncio.create_task(self._live(member.name, mail, work)))
+        work = Work(request.name)
+        id = f"{ctx.principal}.{request.name}"
+        task = await self.tasks.adopt(work, principal=ctx.principal, task_id=id, name=request.name)
+        self.works[request.name] = work
+        self.heard[request.name] = []
+        if request.name not in self.deaf:
+            self.running.append(asyncio.create_task(self._live(request.name, mail, work)))
         return StartedAgent(task, cast("Any", work), cast("Any", None), ())
 
     async def _live(self, name: str, mail: Mail, work: Work) -> None:

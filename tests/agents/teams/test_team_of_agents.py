@@ -190,7 +190,8 @@ async def test_agent_names_the_team_there_is_when_another_is_meant_and_starts_no
 
 
 async def test_a_member_without_a_name_is_called_after_its_type_and_a_name_is_given_once(tmp_path: Path) -> None:
-    model = Members(explorer=[], **{"explorer-2": []})
+    silent: dict[str, Any] = {"explorer": [], "explorer-2": []}
+    model = Members(**silent)
     async with ground(tmp_path, model) as place:
         await place.call("TeamCreate", {"team_name": "release"})
         first, second = [await place.agent(subagent_type="explorer", team_name="release") for _ in range(2)]
