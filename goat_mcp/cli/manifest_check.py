@@ -14,8 +14,8 @@ import click
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.kinds import UpstreamDocument
-    from goat_mcp.manifests.problem import ManifestProblem
     from goat_mcp.manifests.tool_document import ToolDocument
+    from goat_mcp.manifests.yaml_document import ManifestProblem
     from goat_mcp.settings.settings import Settings
 
 WRONG = 1

@@ -18,10 +18,9 @@ from typing import Any, cast
 
 from goat_mcp.manifests.command_runner import start_problem
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry, is_below
-from goat_mcp.manifests.problem import ManifestProblem
 from goat_mcp.manifests.python_worker import START_S
 from goat_mcp.manifests.tool_document import ToolDocument
-from goat_mcp.manifests.yaml_document import ValuePath
+from goat_mcp.manifests.yaml_document import ManifestProblem, ValuePath
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program

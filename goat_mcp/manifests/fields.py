@@ -7,8 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from goat_mcp.manifests.problem import ManifestProblem
-from goat_mcp.manifests.yaml_document import ValuePath, YamlDocument
+from goat_mcp.manifests.yaml_document import ManifestProblem, ValuePath, YamlDocument
 
 Known = TypeVar("Known", bound=str)
 _SHOWN_CHARS = 60

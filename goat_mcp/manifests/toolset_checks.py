@@ -12,7 +12,7 @@ from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREA
 from goat_mcp.core.spec import Toolset
 from goat_mcp.manifests.folder import ManifestSet
 from goat_mcp.manifests.kinds import ToolsetDocument
-from goat_mcp.manifests.problem import ManifestProblem
+from goat_mcp.manifests.yaml_document import ManifestProblem
 
 _MAX_SHOWN = 60
 

@@ -13,11 +13,11 @@ import anyio.abc
 
 from goat_mcp.catalog.offerings import Kind, Offerings
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.resources import McpResources
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
@@ -169,6 +169,15 @@ class Upstreams:
         named = {one.config.server: one.config.name for one in self._upstreams if one.config.name in names}
         found = suspicious_in(self._pinning.lock.content(), self._pinning.definitions, named)
         return [(named[one.about.server], str(one)) for one in found]
+
+    def unusable_schemas(self, names: Collection[str]) -> list[tuple[str, str]]:
+        """Of these upstreams: the name, and which tool's calls pass unchecked and why. Blocks: for a thread."""
+        return [
+            (one.config.name, why)
+            for one in self._upstreams
+            if one.config.name in names
+            for why in one.unusable_schemas()
+        ]
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""

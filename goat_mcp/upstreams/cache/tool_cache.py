@@ -18,8 +18,7 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import TransportFault
-from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, upstream_tool
-from goat_mcp.upstreams.listing.risk import assess
+from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, assess, upstream_tool
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import definition_hash
@@ -85,6 +84,13 @@ class ToolCache:
 
             self._mentions = cross_server_references(self._config.server, self._entries)
         return self._mentions
+
+    def unusable_schemas(self) -> list[str]:
+        """The tools on show whose `inputSchema` nothing can be checked against, each with the reason."""
+        from goat_mcp.upstreams.listing.input_check import why_unusable
+
+        shown = [entry for entry in self._entries if self._config.shows(entry["name"])]
+        return [f"{entry['name'][:200]}: {why}" for entry in shown if (why := why_unusable(entry["inputSchema"]))]
 
     @property
     def count(self) -> int:

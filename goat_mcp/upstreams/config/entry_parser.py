@@ -28,8 +28,8 @@ from goat_mcp.upstreams.config.entry import (
     HttpEndpoint,
     StdioLaunch,
     UpstreamConfig,
+    launches_us,
 )
-from goat_mcp.upstreams.config.self_launch import launches_us
 from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # few entries have any
@@ -49,6 +49,7 @@ _OUR_KEYS = frozenset(
         "sanitize",
         "disabled",
         "type",
+        "input_check",
         "output_check",
         "enabled_tools",
         "disabled_tools",
@@ -106,6 +107,9 @@ def upstream_of(
     start = given.get("start", "lazy")
     if start not in ("lazy", "eager"):
         raise BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
+    input_check = given.get("input_check", "strict")
+    if input_check not in ("off", "strict"):
+        raise BrokenEntry(f"input_check: {_shown(input_check)} is not a mode; write off or strict")
     output_check = given.get("output_check", "warn")
     if output_check not in ("off", "warn", "strict"):
         raise BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
@@ -126,6 +130,7 @@ def upstream_of(
         start=start,
         trust_annotations=_flag(given, "trust_annotations"),
         sanitize=_flag(given, "sanitize"),
+        input_check=input_check,
         output_check=output_check,
         enabled_tools=_names(given, "enabled_tools"),
         disabled_tools=_names(given, "disabled_tools") or (),

@@ -1,0 +1,117 @@
+"""What one principal may use of the server: requests a second, and a fair share of sessions and connections.
+
+R-LIMIT-1, R-HTTP-4, R-HTTP-4b. A request over the rate waits a moment, or is refused. The limits stand behind the
+reading of the token, so that a flood costs its own sender only: without a token nobody has a share to lose, and gets
+the SDK's 401.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import anyio
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.server.http.guard import Refusal, principal_of
+
+
+class NoRoom(Exception):
+    """The principal holds as many as it may, and all of them are in use."""
+
+
+@dataclass(eq=False)
+class Holding:
+    """One session or connection of a principal."""
+
+    principal: str
+    requests: int = 0
+    """Those in progress; an open stream is one."""
+    used_at_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def can_be_closed(self) -> bool:
+        return True
+
+    def begin(self) -> None:
+        self.requests += 1
+        self.used_at_s = time.monotonic()
+
+    def end(self) -> None:
+        self.requests -= 1
+        self.used_at_s = time.monotonic()
+
+
+@dataclass
+class FairShares:
+    """`capacity` for all principals together; one alone may not take the `reserve`.
+
+    If there is no room, the idlest holding of the largest holder is closed. Holdings in use are closed only for a
+    principal that holds fewer: a principal never loses a request to its own next one.
+    """
+
+    capacity: int
+    reserve: int = 0
+    _held: dict[str, set[Holding]] = field(default_factory=dict[str, set[Holding]])
+
+    def add(self, new: Holding) -> Holding | None:
+        """Count it. Returns what has to be closed for it, which does not count any more. Raises `NoRoom`."""
+        victim = None
+        own = len(self._held.get(new.principal, ()))
+        in_all = sum(len(holdings) for holdings in self._held.values())
+        if in_all >= self.capacity or own >= max(1, self.capacity - self.reserve):
+            victim = self._idlest(new.principal)
+            self.remove(victim)
+        self._held.setdefault(new.principal, set()).add(new)
+        return victim
+
+    def remove(self, holding: Holding) -> None:
+        holdings = self._held.get(holding.principal, set())
+        holdings.discard(holding)
+        if not holdings:
+            self._held.pop(holding.principal, None)
+
+    def _idlest(self, asker: str) -> Holding:
+        largest = max(self._held, key=lambda principal: (len(self._held[principal]), principal == asker))
+        able = [
+            holding
+            for holding in self._held[largest]
+            if holding.can_be_closed and (largest != asker or not holding.requests)
+        ]
+        if not able:
+            raise NoRoom
+        return min(able, key=lambda holding: (holding.requests > 0, holding.used_at_s))
+
+
+MAX_QUEUE_S = 1.0
+_BURST_S = 2.0
+_SLOW_DOWN = Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"),))
+
+
+@dataclass
+class PrincipalRateLimiter:
+    """ASGI middleware: `per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit.
+
+    Without tokens all clients are one principal.
+    """
+
+    app: ASGIApp
+    per_s: float
+    needs_token: bool
+    _buckets: dict[str, TokenBucket] = field(default_factory=dict[str, TokenBucket])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
+        if principal is None or self.per_s <= 0:
+            await self.app(scope, receive, send)
+            return
+        bucket = self._buckets.setdefault(principal, TokenBucket(self.per_s, self.per_s * _BURST_S))
+        wait_s = bucket.spend(1.0)
+        if wait_s > MAX_QUEUE_S:
+            bucket.spend(-1.0)  # it is refused, so it costs nothing
+            await _SLOW_DOWN.answer(send)
+            return
+        if wait_s:
+            await anyio.sleep(wait_s)
+        await self.app(scope, receive, send)
