@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.agents.agent_start import SpawnRequest, agent_session_key
-from goat_mcp.agents.agent_type import DEFAULT_TYPE
+from goat_mcp.agents.agent_types import DEFAULT_TYPE
 from goat_mcp.agents.engine import Mail
 from goat_mcp.agents.spawner import StartedAgent
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
