@@ -46,6 +46,11 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "the way of a call: validation, permission, hooks, result",
         "calls/test_pipeline.py calls/hooks/test_configured.py",
     ),
+    _row(
+        "goat",
+        "progress at the start and the end of a call's work, with the seconds it took",
+        "calls/test_work_notices.py e2e/test_work_notices.py",
+    ),
     _row("goat", "risk by side effect, and what a mode allows", "calls/permissions/test_decide.py"),
     _row(
         "goat", "the task manager", "commands/tasks/test_manager.py tools/test_task_output.py tools/test_task_stop.py"
@@ -58,6 +63,12 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "spec04", "the input schemas, field by field", "contract/test_spec_04_checklist.py::test_schema_completeness_*"
     ),
+    _row(
+        "spec04",
+        "`AgentInput.team_name`: the agent is a member of the live team",
+        "agents/teams/test_team_of_agents.py::test_agent_adds_a_member_*",
+    ),
+    _row("spec04", "the rules of the input fields, all problems at once", "contract/test_every_problem_at_once.py"),
     _row("spec04", "the verification checklist", "contract/test_spec_04_checklist.py"),
     _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "catalog/test_openai_format.py"),
     _row("spec04", "allowed and disallowed tools, and presets", "catalog/test_presets.py"),

@@ -98,3 +98,14 @@ def test_the_settings_on_the_page_about_choosing_tools_select_what_it_says(tmp_p
     names = [tool.spec.name for tool in gateway.catalog.tools()]
 
     assert names == ["Read", "Glob", "Grep", "TodoWrite", "mcp__github__get_issue"]
+
+
+async def test_the_progress_callback_on_the_page_shows_each_calls_start_and_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with open_tools({"workspace": ["."]}, progress=program(2)["show"]) as tools:
+        await tools.run(asking_for(("Read", {"file_path": "@note.txt"}))["tool_calls"])
+
+    started, ended = capsys.readouterr().out.splitlines()
+    assert started == "call_0: Read started"
+    assert ended.startswith("call_0: Read finished in 0.")
