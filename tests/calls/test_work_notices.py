@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -66,7 +66,7 @@ class Listener:
 async def test_what_the_tool_reports_lies_between_start_and_end(tmp_path: Path) -> None:
     listener, tool = Listener(), ReportingTool([0, 5, 10])
 
-    await pipeline_over(tmp_path, tool).call("Works", {}, listener.ctx)
+    await pipeline_over(tmp_path, cast("Any", tool)).call("Works", {}, listener.ctx)
 
     listener.check("Works started", "at 0", "at 5", "at 10", "Works finished in N s")
 
@@ -98,7 +98,7 @@ async def test_a_call_that_is_refused_has_not_started(tmp_path: Path) -> None:
 
 async def test_nothing_is_reported_after_the_end(tmp_path: Path) -> None:
     listener, tool = Listener(), ReportingTool([1])
-    await pipeline_over(tmp_path, tool).call("Works", {}, listener.ctx)
+    await pipeline_over(tmp_path, cast("Any", tool)).call("Works", {}, listener.ctx)
     assert tool.ctx is not None
 
     await tool.ctx.progress(7, None, "too late")
@@ -111,7 +111,7 @@ async def test_a_cancelled_call_has_started_and_says_no_more(tmp_path: Path) -> 
     tool.release = anyio.Event()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(pipeline_over(tmp_path, tool).call, "Waits", {}, listener.ctx)
+        group.start_soon(pipeline_over(tmp_path, tool).call, "Waits", dict[str, Any](), listener.ctx)
         with anyio.fail_after(60):
             await tool.started.wait()
         group.cancel_scope.cancel()
