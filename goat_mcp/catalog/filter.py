@@ -35,7 +35,7 @@ def server_of(spec: ToolSpec) -> str:
 def labels_of(spec: ToolSpec) -> frozenset[str]:
     """Everything that selects this tool: its names, its toolset, its server."""
     labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
-    if spec.toolset in DECLARED_TOOLSETS:
+    if spec.toolset in DECLARED_TOOLSETS and not spec.canonical_name:  # goa's names for tools of ours are none
         labels.add(f"{RESOURCE_PREFIX}{spec.name.partition(SEPARATOR)[0]}")
     if server := server_of(spec):
         labels.add(f"{UPSTREAM_PREFIX}{server}")

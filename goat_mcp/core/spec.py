@@ -39,6 +39,8 @@ DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
     "upstream",
 )
 """Those that are on without being named (design D9)."""
+OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", "goa", "base"})
+"""Those of ours that somebody has to name."""
 DECLARED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base", "manifests")
 """Those whose tools are exports of declared resources."""
 

@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, ProfileOptions
-from goat_mcp.catalog.registry import Registry
+from goat_mcp.catalog.registry import AnyTool, Registry
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
     RESOURCE_PREFIX,
@@ -30,6 +31,20 @@ if TYPE_CHECKING:  # most starts select nothing
 DeclaredToolsets = Mapping[str, Sequence[str]]
 """What each declared toolset holds: names of tools and of resources, and `toolset:NAME`."""
 _NO_TOOLSETS: DeclaredToolsets = {}
+
+
+def register_ours(
+    registry: Registry, settings: Settings, toolsets: DeclaredToolsets, load: Callable[[str], AnyTool]
+) -> None:
+    """The built-in tools and meta-tools, of which `load` gives the code; goa's names for them if these may be on."""
+    for contract in (*builtin_contracts(), *meta_contracts()):
+        registry.register(LazyTool(contract, load))
+    chosen = settings.catalog.toolsets
+    if "goa" in chosen or any(f"{TOOLSET_PREFIX}goa" in toolsets.get(name, ()) for name in chosen):
+        from goat_mcp.catalog.goa_tools import goa_tools
+
+        for tool in goa_tools(load):
+            registry.register(tool)
 
 
 class ToolSelection:
