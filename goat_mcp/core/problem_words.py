@@ -65,7 +65,9 @@ def demand_of(error: Mapping[str, Any]) -> str:
         return "is required"
     if kind == "extra_forbidden":
         return "is an unknown field"
-    if error.get("ctx", {}).get("min_length") == 1:
+    bounds: Mapping[str, Any] = error.get("ctx", {})
+    if bounds.get("min_length") == 1:
         return "wants at least one item" if kind == "too_short" else "is empty"
     wanted = _LENGTHS.get(kind) or _WANTED.get(kind, "another value")
-    return f"wants {wanted.format_map(error.get('ctx', {}))}"
+    whole = {name: int(bound) for name, bound in bounds.items() if isinstance(bound, float) and bound.is_integer()}
+    return f"wants {wanted.format_map({**bounds, **whole})}"
