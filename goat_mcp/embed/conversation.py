@@ -25,6 +25,8 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.model import ChatModel
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
+from goat_mcp.embed.toolbox import ToolBox
+from goat_mcp.gateway.build.tools import OwnTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
@@ -154,6 +156,7 @@ async def open_tools(
     progress: OnProgress | None = None,
     state_directory: Path | None = None,
     hooks: Hooks | None = None,
+    tools: ToolBox | None = None,
 ) -> AsyncGenerator[EmbeddedTools]:
     """Start a gateway, and end all it started when the block ends.
 
@@ -161,12 +164,14 @@ async def open_tools(
     neither the user's own file nor the environment is read. `ask` puts a form to your user; without it whatever needs
     an approval is refused and the answer names the rule that would allow it. `host_model` is a model that tools may
     use (WebFetch's prompt, Agent). `progress` is awaited with each report of a running call. `hooks` are functions that
-    run before and after each call. Raises `BrokenSettings`.
+    run before and after each call. `tools` are your own, beside all others. Raises `BrokenSettings`, and `NameTaken` if
+    a tool of yours has the name of another.
     """
     if not isinstance(settings, Settings):
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
-    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks)
+    own = None if tools is None else OwnTools(tools.registry, tools.allowed, tools.disabled)
+    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks, tools=own)
     failed: Exception | None = None
     async with gateway.running():
         try:
