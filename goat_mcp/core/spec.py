@@ -39,7 +39,9 @@ DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
     "upstream",
 )
 """Those that are on without being named (design D9)."""
-DECLARED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base", "manifests")
+SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
+"""Those of the declared tools that ship with us."""
+DECLARED_TOOLSETS: tuple[Toolset, ...] = (*SHIPPED_TOOLSETS, "manifests")
 """Those whose tools are exports of declared resources."""
 
 

@@ -16,10 +16,9 @@ from goat_mcp.manifests.kinds import (
     KINDS,
     METADATA_KEYS,
     NAME_SHAPE,
-    PACKAGES,
-    REFERENCE_KEYS,
     ROOT_KEYS,
 )
+from goat_mcp.manifests.references import PACKAGES, REFERENCE_KEYS
 from goat_mcp.manifests.tool_document import (
     ACCESS_KEYS,
     ERROR_MESSAGE_LIMITS,

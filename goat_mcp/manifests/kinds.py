@@ -7,20 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from goat_mcp.core.names import SEPARATOR
 from goat_mcp.core.spec import Toolset
 from goat_mcp.manifests.fields import Fields
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+from goat_mcp.manifests.references import read_references
 from goat_mcp.manifests.tool_document import ToolDocument, read_tool
 from goat_mcp.manifests.yaml_document import YamlDocument
 
 API_VERSIONS = ("goat-mcp/v1", "goondan.ai/v1")
 KINDS = ("Tool", "Upstream", "Toolset", "Profile")
-PACKAGES = ("@goondan/base", "goat-mcp")
-"""Packages of a reference that mean the set that ships with us."""
 ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 METADATA_KEYS = ("name", "description", "labels", "annotations")
-REFERENCE_KEYS = ("kind", "name", "package")
 NAME_SHAPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _NAME_WANTED = "letters, digits, - and _"
 _NOT_OURS = ("goondan.ai/v1",)
@@ -38,7 +35,7 @@ class UpstreamDocument:
 
 @dataclass(frozen=True)
 class ToolsetDocument:
-    """A name for some tools: each the name of a tool, of a resource, or a selection as in `catalog.allow`."""
+    """A name for some tools: each a selection as in `catalog.allow`, or a reference (see `references`)."""
 
     name: str
     document: YamlDocument
@@ -106,7 +103,7 @@ def _of_kind(
         if name in get_args(Toolset):
             # Rules that deny `toolset:core` would otherwise speak of whatever this one holds.
             metadata.fail(f"{name} is a toolset of goat-mcp's own, which stays", "give this one another name", "name")
-        return ToolsetDocument(name, document, _references(spec))
+        return ToolsetDocument(name, document, read_references(spec))
     return ProfileDocument(name, document, dict(spec.tree))
 
 
@@ -122,40 +119,3 @@ def _upstream_entry(spec: Fields) -> Mapping[str, Any]:
     for key in given.keys() & rest.keys():
         spec.fail(f"{key} stands in spec and in spec.transport", "take one of them away", key)
     return {**given, **rest}
-
-
-def _references(spec: Fields) -> tuple[str, ...]:
-    """Names of tools, and Goondan's references to them, with or without `ref` around."""
-    value: Any = spec.tree.get("tools")
-    if not isinstance(value, list) or not value:
-        spec.fail("spec.tools is no list of tools", "write e.g. tools: [Read, weather__today, toolset:base]")
-        return ()
-    names: list[str] = []
-    for index, item in enumerate(cast("list[Any]", value)):
-        if isinstance(item, str) and item.strip():
-            names.append(item.strip())
-        elif isinstance(item, dict):
-            given = cast("dict[str, Any]", item)
-            path: tuple[str | int, ...] = ("tools", index)
-            if isinstance(given.get("ref"), dict):
-                Fields(spec.document, (*spec.path, *path), given, spec.problems).only("ref")
-                given, path = given["ref"], (*path, "ref")
-            names.append(_reference(Fields(spec.document, (*spec.path, *path), given, spec.problems)))
-        else:
-            spec.fail(f"spec.tools[{index}] is no tool", "write a name, or {kind: Tool, name: ...}", "tools", index)
-    return tuple(name for name in names if name)
-
-
-def _reference(ref: Fields) -> str:
-    ref.only(*REFERENCE_KEYS)
-    if ref.tree.get("kind", "Tool") != "Tool":
-        ref.fail("a toolset holds tools", "write kind: Tool", "kind")
-    package = ref.text("package", default="")
-    if package and package not in PACKAGES:
-        ref.fail(f"the package {package!r:.60} is not installed", f"known are {', '.join(PACKAGES)}", "package")
-    return ref.text("name", what="the tool's name")
-
-
-def selects(tool_name: str, reference: str) -> bool:
-    """Whether a reference of a toolset means this tool: by its name, or by its resource's."""
-    return reference == tool_name or tool_name.partition(SEPARATOR)[0] == reference

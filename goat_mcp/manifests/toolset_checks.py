@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from typing import get_args
 
 from goat_mcp.catalog.builtin_contracts import names_of_ours
-from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.names import (
+    NAME_ALIASES,
+    RESOURCE_PREFIX,
+    SEPARATOR,
+    SHIPPED_PREFIX,
+    TOOLSET_PREFIX,
+    UPSTREAM_PREFIX,
+)
+from goat_mcp.core.spec import SHIPPED_TOOLSETS, Toolset
 from goat_mcp.manifests.folder import ManifestSet
 from goat_mcp.manifests.kinds import ToolsetDocument
 from goat_mcp.manifests.problem import ManifestProblem
@@ -38,12 +45,14 @@ def unknown_members(
                 yield from _upstream_member(toolset, index, name, upstreams)
             elif name.startswith(TOOLSET_PREFIX):
                 yield from _toolset_member(toolset, index, name, {one.name for one in declared.toolsets})
-            elif name not in known and not (upstreams is not None and upstreams.are_flat):
+            elif name.startswith(SHIPPED_PREFIX):
+                yield from _shipped_member(toolset, index, name.removeprefix(SHIPPED_PREFIX), declared, shipped)
+            elif name.removeprefix(RESOURCE_PREFIX) not in known and not (upstreams is not None and upstreams.are_flat):
                 if not is_whole:
                     known, is_whole = {*known, *_names(shipped())}, True
-                if name not in known:
-                    near = _suggestion(name, known, "the tools are those that `goat-mcp list` shows")
-                    yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", near)
+                if (plain := name.removeprefix(RESOURCE_PREFIX)) not in known:
+                    near = _suggestion(plain, known, "the tools are those that `goat-mcp list` shows")
+                    yield _problem(toolset, index, f"{plain!r:.{_MAX_SHOWN}} names no tool", near)
 
 
 def waits_for_upstream(problem: ManifestProblem) -> bool:
@@ -84,6 +93,21 @@ def _toolset_member(
         return
     remedy = _suggestion(other, get_args(Toolset), f"there are {', '.join(get_args(Toolset))}")
     yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no toolset", remedy)
+
+
+def _shipped_member(
+    toolset: ToolsetDocument, index: int, name: str, declared: ManifestSet, shipped: Callable[[], ManifestSet]
+) -> Iterator[ManifestProblem]:
+    known = set(_names(shipped()))
+    if name not in known:
+        near = _suggestion(name, known, f"it has {', '.join(sorted(tool.name for tool in shipped().tools))}")
+        yield _problem(toolset, index, f"the package has no tool {name!r:.{_MAX_SHOWN}}", near)
+        return
+    for tool in declared.tools:
+        if tool.name == name.partition(SEPARATOR)[0] and tool.exports[0].spec.toolset not in SHIPPED_TOOLSETS:
+            place = f"{tool.document.file}:{tool.document.line_of(())}"
+            what = f"{name!r:.{_MAX_SHOWN}} of the package is not there: {place} declares a tool of that name"
+            yield _problem(toolset, index, what, "rename that tool, or leave the package out to mean it")
 
 
 def _suggestion(name: str, known: Collection[str], otherwise: str) -> str:

@@ -15,6 +15,7 @@ from goat_mcp.core.names import (
     NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
+    SHIPPED_PREFIX,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
@@ -188,8 +189,10 @@ def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
 
 
 def _labels(entry: str) -> Sequence[str]:
-    if entry.startswith(TOOLSET_PREFIX) or SEPARATOR in entry:
+    if entry.startswith((TOOLSET_PREFIX, SHIPPED_PREFIX)) or SEPARATOR in entry:
         return (entry,)
+    if entry.startswith(RESOURCE_PREFIX):  # a reference: it follows no alias
+        return (entry, entry.removeprefix(RESOURCE_PREFIX))
     return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 

@@ -1,0 +1,71 @@
+"""References of Goondan's form in toolsets: each means one declared tool and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.manifests.declared import gateway_over, python
+from tests.manifests.test_gateway_over_manifests import ONE, document, names
+
+BASE_BASH = {"kind": "Tool", "name": "bash", "package": "@goondan/base"}
+EXPORTS_OF_BASH = ["bash__exec", "bash__script"]
+
+
+def problems(folder: Path, *tools: Any) -> list[str]:
+    document(folder / "tools", "Toolset", "ops", tools=list(tools))
+    gateway = gateway_over(folder, folder / "tools", catalog={"toolsets": ["ops"]})
+    return [problem["detail"].partition("Toolset-ops.yaml".lower() + ":")[2] for problem in gateway.problems()]
+
+
+@pytest.mark.parametrize("package", ["@goondan/base", "goat-mcp"])
+@pytest.mark.parametrize("is_wrapped", [True, False])
+def test_a_reference_with_a_package_turns_on_exactly_that_tool(tmp_path: Path, package: str, is_wrapped: bool) -> None:
+    reference = {**BASE_BASH, "package": package}
+    document(tmp_path / "tools", "Toolset", "ops", tools=[{"ref": reference} if is_wrapped else reference])
+
+    gateway = gateway_over(tmp_path, tmp_path / "tools", catalog={"toolsets": ["ops"]})
+
+    assert names(gateway) == EXPORTS_OF_BASH
+    assert gateway.problems() == []
+
+
+def test_denying_a_reference_with_a_package_takes_nothing_else_away(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    document(folder, "Toolset", "ops", tools=[BASE_BASH])
+    settings = {"toolsets": ["core", "base"]}
+
+    whole = gateway_over(tmp_path, folder, catalog=settings)
+    without = gateway_over(tmp_path, folder, catalog={**settings, "deny": ["toolset:ops"]})
+
+    assert [name for name in names(whole) if name not in names(without)] == EXPORTS_OF_BASH
+
+
+def test_a_reference_without_a_package_is_the_users_own_tool_and_no_alias_of_a_built_in(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "bash", ONE, "say")
+    document(folder, "Toolset", "ops", tools=[{"ref": {"kind": "Tool", "name": "bash"}}])
+
+    assert names(gateway_over(tmp_path, folder, catalog={"toolsets": ["ops"]})) == ["bash__say"]
+
+
+def test_a_users_tool_of_that_name_is_not_what_a_reference_with_a_package_means(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "bash", ONE, "say")
+
+    found = problems(tmp_path, BASE_BASH, "Read")
+
+    gateway = gateway_over(tmp_path, tmp_path / "tools", catalog={"toolsets": ["ops"]})
+    place = tmp_path / "tools" / "bash" / "tool.yaml"
+    assert names(gateway) == ["Read"]
+    assert (
+        "the toolset ops: 'bash' of the package is not there: "
+        f"{place}:1 declares a tool of that name; rename that tool, or leave the package out to mean it"
+    ) in "".join(found)
+
+
+def test_a_name_that_the_package_does_not_have_is_reported(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, {**BASE_BASH, "name": "bahs"})
+
+    assert found.endswith("the toolset ops: the package has no tool 'bahs'; did you mean bash?")
