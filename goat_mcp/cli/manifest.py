@@ -52,10 +52,7 @@ def _document(gateway: Gateway) -> dict[str, Any]:
         "upstreams": [_name_and_file(one.name, one.document.file) for one in declared.upstreams],
         "toolsets": [{**_name_and_file(one.name, one.document.file), "tools": one.tools} for one in declared.toolsets],
         "profiles": [_name_and_file(one.name, one.document.file) for one in declared.profiles],
-        "problems": [
-            {"file": str(one.file), "line": one.line, "what": one.what, "remedy": one.remedy, "is_fatal": one.is_fatal}
-            for one in problems
-        ],
+        "problems": [one.as_json() for one in problems],
     }
 
 
@@ -166,7 +163,8 @@ def check(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
     """Say what is wrong with manifests, line by line, and what to write instead.
 
     Without a directory or file: those that a start would read. Python files are loaded, in a process of their own, to
-    see that they have what the manifest names; nothing else is run. Exit status 1 where something is wrong.
+    see that they have what the manifest names; nothing else is run. Each line is FILE:LINE: LEVEL: WHAT; REMEDY. Exit
+    status 1 if there is an error: something declared there is left out.
     """
     from goat_mcp.cli.manifest_check import check_places
 

@@ -45,7 +45,9 @@ class Preflight:
         if self._steps is None:
             return listed
         permitted = (
-            tool.spec for tool in self._catalog.of(ctx.rights).tools() if ctx.rights.permits(tool.spec.rule_name)
+            tool.spec
+            for tool in self._catalog.of(ctx.rights).tools()
+            if ctx.rights.permits(tool.spec.rule_name, tool.spec.name)
         )
         return self._steps.begin(ctx, listed, {spec.name: spec for spec in permitted if spec.name not in listed})
 

@@ -115,7 +115,7 @@ def _examples(tool: ToolDocument, export: Mapping[str, Any], base: ValuePath) ->
                 at,
                 f"the example is refused by its own parameters: {error.message:.{_MAX_SHOWN}}",
                 _quoted(tool, at, error) or "fix the example, or the parameters",
-                is_fatal=False,
+                level="warning",
             )
 
 

@@ -239,4 +239,4 @@ def merged(sets: Iterable[ManifestSet]) -> ManifestSet:
 
 def _replaces(kept: ToolDocument, other: ToolDocument) -> ManifestProblem:
     what = f"this {kept.name} replaces the one that {other.document.file} declares"
-    return kept.document.problem(("metadata", "name"), what, "rename it to have both", is_fatal=False)
+    return kept.document.problem(("metadata", "name"), what, "rename it to have both", level="warning")

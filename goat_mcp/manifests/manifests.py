@@ -28,7 +28,7 @@ from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
 from goat_mcp.manifests.python_worker import PythonWorker
 from goat_mcp.manifests.runner import InProcess, Runner
 from goat_mcp.manifests.tool_document import ToolDocument
-from goat_mcp.manifests.validation import ConfigCheck
+from goat_mcp.manifests.validation import ConfigCheck, with_meant_words
 
 SOURCE = "manifests"
 POLL_S = 1.0
@@ -171,7 +171,7 @@ class Manifests:
         return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
 
     def _config(self, document: ToolDocument, check: ConfigCheck | None = None) -> Mapping[str, Any]:
-        values = self._resolved(self._services.config.get(document.name, {}))
+        values = self._resolved(with_meant_words(self._services.config.get(document.name, {}), document.config))
         if check is not None:
             check.check(values)
         return values

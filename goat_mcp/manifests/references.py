@@ -1,4 +1,4 @@
-"""References to tools, in Toolsets and Agents: a name, or Goondan's `{kind: Tool, name, package}` with or without `ref`.
+"""References to tools, in Toolsets and Agents: a name, or Goondan's `{kind: Tool, name, package}`.
 
 A text may mean a tool in any way that a person writes it. A reference means one declared tool and nothing else.
 """

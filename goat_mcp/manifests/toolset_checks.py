@@ -119,4 +119,4 @@ def _suggestion(name: str, known: Collection[str], otherwise: str) -> str:
 
 def _problem(toolset: ToolsetDocument, index: int, what: str, remedy: str) -> ManifestProblem:
     what = f"the toolset {toolset.name}: {what}"
-    return toolset.document.problem(("spec", "tools", index), what, remedy, is_fatal=False)
+    return toolset.document.problem(("spec", "tools", index), what, remedy, level="warning")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import has_infinity
+from goat_mcp.core.yaml_words import meant_word
 
 if TYPE_CHECKING:
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
@@ -157,6 +158,18 @@ def _camel_case(name: str) -> str:
         head, *rest = name.split("_")
         return head + "".join(part.capitalize() for part in rest) if head else name
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def with_meant_words(values: Any, schema: Any) -> Any:
+    """What a user has set; a word that YAML has read as a truth value is that word again where its `enum` has it."""
+    if not isinstance(schema, Mapping):
+        return values
+    keywords = cast("Mapping[str, Any]", schema)
+    if not isinstance(values, Mapping):
+        return meant_word(values, keywords.get("enum", ()))
+    properties: Any = keywords.get("properties") or {}
+    given = cast("Mapping[str, Any]", values)
+    return {name: with_meant_words(value, properties.get(name)) for name, value in given.items()}
 
 
 class ConfigCheck:

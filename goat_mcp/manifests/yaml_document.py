@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+from goat_mcp.manifests.problem import BrokenManifest, Level, ManifestProblem
 
 MAX_BYTES = 256 * 1024
 MAX_VALUES = 10_000
@@ -71,8 +71,8 @@ class YamlDocument:
         word = self.literals.get(path, "")
         return f"quote it: '{word:.{_SHOWN_CHARS}}'" if word else ""
 
-    def problem(self, path: ValuePath, what: str, remedy: str, *, is_fatal: bool = True) -> ManifestProblem:
-        return ManifestProblem(self.file, self.line_of(path), what, remedy, is_fatal)
+    def problem(self, path: ValuePath, what: str, remedy: str, *, level: Level = "error") -> ManifestProblem:
+        return ManifestProblem(self.file, self.line_of(path), what, remedy, level)
 
 
 def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Sequence[YamlDocument]:

@@ -368,14 +368,13 @@ BAD: dict[str, tuple[str | bytes, str]] = {
 UNFIT = {
     # Texts that YAML takes for something else, and other values that their own type refuses: the kind, what is written,
     # and what is said of it.
-    "enum": ("string", "enum: [off, auto]", "enum.0 is the boolean 'off', and the type is string; quote it: 'off'"),
-    "norway": ("string", "enum: [SE, NO]", "enum.1 is the boolean 'NO', and the type is string; quote it: 'NO'"),
+    "enum": ("string", "enum: [true, auto]", "enum.0 is the boolean 'true', and the type is string; quote it: 'true'"),
     "time": (
         "string",
         "default: 12:30",
         "default is the number '12:30', and the type is string; quote it: '12:30'",
     ),
-    "const": ("string", "const: yes", "const is the boolean 'yes', and the type is string; quote it: 'yes'"),
+    "const": ("string", "const: False", "const is the boolean 'False', and the type is string; quote it: 'False'"),
     "example": ("string", "examples: [a, 7]", "examples.1 is the number '7', and the type is string; quote it: '7'"),
     "digits": (
         "integer",
@@ -399,8 +398,8 @@ UNFIT = {
     ),
     "item": (
         "array",
-        "items: {type: string, enum: [on]}",
-        "items.enum.0 is the boolean 'on', and the type is string; quote it: 'on'",
+        "items: {type: string, enum: [7]}",
+        "items.enum.0 is the number '7', and the type is string; quote it: '7'",
     ),
 }
 ODD = {

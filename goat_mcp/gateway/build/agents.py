@@ -85,7 +85,11 @@ class GatewayAgents:
 
         def tools(ctx: ToolContext) -> Sequence[AnyTool]:
             catalog = self._catalog.of(ctx.rights)
-            permitted = {tool.spec.name: tool for tool in catalog.tools() if ctx.rights.permits(tool.spec.rule_name)}
+            permitted = {
+                tool.spec.name: tool
+                for tool in catalog.tools()
+                if ctx.rights.permits(tool.spec.rule_name, tool.spec.name)
+            }
             shown = begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
             return [permitted[name] for name in shown if name in permitted]
 

@@ -195,8 +195,13 @@ class DeclaredTools:
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with it now: `name`, `reason_code`, `detail`."""
         found = [
-            {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
+            {
+                "name": problem.file.name,
+                "reason_code": "broken_manifest" if problem.is_fatal else "manifest_warning",
+                "detail": str(problem),
+            }
             for problem in self.manifest_problems()
+            if problem.level != "note"
         ]
         found += chosen_manifests.unknown_tool_settings(self.settings, self.documents)
         return found + [
