@@ -101,7 +101,7 @@ def _shipped_member(
     known = set(_names(shipped()))
     if name not in known:
         near = _suggestion(name, known, f"it has {', '.join(sorted(tool.name for tool in shipped().tools))}")
-        yield _problem(toolset, index, f"the package has no tool {name!r:.{_MAX_SHOWN}}", near)
+        yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", near)
         return
     for tool in declared.tools:
         if tool.name == name.partition(SEPARATOR)[0] and tool.exports[0].spec.toolset not in SHIPPED_TOOLSETS:

@@ -417,6 +417,13 @@ ODD = {
         "8: sideEffect is missing, so people are asked before each call; "
         "write one of none, read_only, mutating, network, blocking, spawns; until then it counts as network",
     ),
+    **{
+        f"limit-{limit}": (
+            but("  exports:", f"  errorMessageLimit: {limit}\n  exports:"),
+            f"7: spec.errorMessageLimit: {limit} is out of range and counts as {counts_as}; write 100 to 10000",
+        )
+        for limit, counts_as in ((99, 100), (-1, 100), (10_001, 10_000))
+    },
     "long-description": (
         but("The weather of a city, today.", "x" * 1201),
         "9: the description has 1201 characters; hosts cut it: keep it to 1200",

@@ -68,4 +68,4 @@ def test_a_users_tool_of_that_name_is_not_what_a_reference_with_a_package_means(
 def test_a_name_that_the_package_does_not_have_is_reported(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, {**BASE_BASH, "name": "bahs"})
 
-    assert found.endswith("the toolset ops: the package has no tool 'bahs'; did you mean bash?")
+    assert found.endswith("the toolset ops: 'bahs' names no tool; did you mean bash?")
