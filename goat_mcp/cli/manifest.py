@@ -52,6 +52,7 @@ def _document(gateway: Gateway) -> dict[str, Any]:
         "upstreams": [_name_and_file(one.name, one.document.file) for one in declared.upstreams],
         "toolsets": [{**_name_and_file(one.name, one.document.file), "tools": one.tools} for one in declared.toolsets],
         "profiles": [_name_and_file(one.name, one.document.file) for one in declared.profiles],
+        "agents": [{**_name_and_file(one.name, one.document.file), "tools": one.tools} for one in declared.agents],
         "problems": [one.as_json() for one in problems],
     }
 
@@ -88,10 +89,10 @@ def _catalog_state(gateway: Gateway, name: str) -> tuple[str, str]:
 
 
 def _kind(tool: ToolDocument) -> str:
-    from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+    from goat_mcp.manifests.entry import CommandEntry, HandlersEntry
 
-    if isinstance(tool.entry, PythonEntry):
-        return "python"
+    if isinstance(tool.entry, HandlersEntry):
+        return tool.entry.language
     return "command" if isinstance(tool.entry, CommandEntry) else "http"
 
 
@@ -112,9 +113,9 @@ def _print(document: dict[str, Any]) -> None:
         for row in document["tools"]
     ]
     _table(headers, rows)
-    for kind in ("upstreams", "toolsets", "profiles"):
+    for kind in ("upstreams", "toolsets", "profiles", "agents"):
         _table([kind[:-1], "file"], [[row["name"], row["file"]] for row in document[kind]])
-    if not any(document[kind] for kind in ("tools", "upstreams", "toolsets", "profiles")):
+    if not any(document[kind] for kind in ("tools", "upstreams", "toolsets", "profiles", "agents")):
         click.echo("Nothing is declared. Begin with: goat-mcp manifest new weather")
 
 
@@ -127,7 +128,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 @click.group()
 def manifest() -> None:
-    """Declare tools, upstreams, toolsets and profiles of your own in YAML."""
+    """Declare tools, upstreams, toolsets, profiles and agents of your own in YAML."""
 
 
 @manifest.command()
@@ -175,7 +176,10 @@ def check(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
 @flags.selection
 @flags.as_json
 def list_(as_json: bool, **selection: Any) -> None:
-    """List what manifests declare: each tool's file, entry, side effect and state; upstreams, toolsets and profiles."""
+    """List what manifests declare.
+
+    Of each tool its file, entry, side effect and state; then upstreams, toolsets, profiles and agents.
+    """
     print_list(flags.settings_from(**selection), as_json)
 
 

@@ -40,15 +40,14 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     # Those that replace what comes with us, or wait for an upstream, are to be known, and may be meant.
     may_be_meant = {problem for problem in members if waits_for_upstream(problem)}
     may_be_meant |= set(merged([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
-    problems = sorted(
-        replace(one, level="note") if one in may_be_meant else one for one in {*found, *may_be_meant}
-    )
+    problems = sorted(replace(one, level="note") if one in may_be_meant else one for one in {*found, *may_be_meant})
     levels = {level: sum(problem.level == level for problem in problems) for level in get_args(Level)}
     count = {
         "tools": sum(len(tool.exports) for tool in declared.tools),
         "upstreams": len(declared.upstreams),
         "toolsets": len(declared.toolsets),
         "profiles": len(declared.profiles),
+        "agents": len(declared.agents),
     }
     if places and not problems and not any(count.values()):
         _refuse(f"{', '.join(map(str, places))}: no manifest is there")
@@ -79,13 +78,13 @@ def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
 
 
 def _strange_members(declared: ManifestSet, settings: Settings) -> list[ManifestProblem]:
-    """What its toolsets name that neither it has, nor what a start would read."""
+    """What its toolsets and agents name that neither it has, nor what a start would read."""
     from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.toolset_checks import UpstreamNames, unknown_members
     from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
 
-    if not declared.toolsets:
+    if not declared.toolsets and not declared.agents:
         return []
     in_use = _in_use(settings)
     entries = [
@@ -137,6 +136,7 @@ def _only(around: ManifestSet, file: Path) -> ManifestSet:
         upstreams=of(around.upstreams),
         toolsets=of(around.toolsets),
         profiles=of(around.profiles),
+        agents=of(around.agents),
         problems=tuple(problem for problem in around.problems if problem.file in (file, file.parent)),
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from goat_mcp.manifests.entry import CommandEntry, Entry, PythonEntry
+from goat_mcp.manifests.entry import CommandEntry, Entry, HandlersEntry
 
 MAX_HASHED_BYTES = 16 * 1024 * 1024
 """An argument may name a file of any size; a longer one is identified by its state only."""
@@ -40,7 +40,7 @@ class HandlerFiles:
 
     @cached_property
     def _named(self) -> tuple[str, ...]:
-        if isinstance(self.entry, PythonEntry) and self.entry.file is not None:
+        if isinstance(self.entry, HandlersEntry) and self.entry.file is not None:
             return (str(self.entry.file),)
         if isinstance(self.entry, CommandEntry):
             # A program by its name alone is found on PATH; of its arguments any may be a script beside the manifest.

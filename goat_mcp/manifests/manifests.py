@@ -18,14 +18,14 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
-from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+from goat_mcp.manifests.entry import CommandEntry, HandlersEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, holds, merged
 from goat_mcp.manifests.handler_api import Host
 from goat_mcp.manifests.handler_files import HandlerFiles
 from goat_mcp.manifests.handler_log import HandlerLog
+from goat_mcp.manifests.handler_worker import HandlerWorker
 from goat_mcp.manifests.http_runner import HttpRunner
 from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
-from goat_mcp.manifests.python_worker import PythonWorker
 from goat_mcp.manifests.runner import InProcess, Runner
 from goat_mcp.manifests.tool_document import ToolDocument
 from goat_mcp.manifests.validation import ConfigCheck, with_meant_words
@@ -146,10 +146,10 @@ class Manifests:
         host, entry = self._services.host, document.entry
         folder = document.document.folder
         limit = document.error_message_limit
-        if isinstance(entry, PythonEntry):
+        if isinstance(entry, HandlersEntry):
             if document in self._shipped.tools and entry.file is not None:
                 return InProcess(document.name, entry.file, host)
-            return PythonWorker(
+            return HandlerWorker(
                 document.name,
                 entry,
                 folder=folder,

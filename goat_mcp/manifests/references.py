@@ -24,17 +24,30 @@ def read_references(spec: Fields) -> tuple[str, ...]:
     names: list[str] = []
     for index, item in enumerate(cast("list[Any]", value)):
         if isinstance(item, str) and item.strip():
-            names.append(item.strip())
+            names.append(_from_text(item.strip()))
         elif isinstance(item, dict):
             given = cast("dict[str, Any]", item)
             path: tuple[str | int, ...] = ("tools", index)
-            if isinstance(given.get("ref"), dict):
+            if isinstance(given.get("ref"), dict | str):
                 Fields(spec.document, (*spec.path, *path), given, spec.problems).only("ref")
                 given, path = given["ref"], (*path, "ref")
+            if isinstance(given, str):
+                names.append(_from_text(given.strip()))
+                continue
             names.append(_reference(Fields(spec.document, (*spec.path, *path), given, spec.problems)))
         else:
             spec.fail(f"spec.tools[{index}] is no tool", "write a name, or {kind: Tool, name: ...}", "tools", index)
     return tuple(name for name in names if name)
+
+
+def _from_text(text: str) -> str:
+    """`Tool/NAME` is a reference, too; else it is taken as it is written."""
+    kind, slash, name = text.partition("/")
+    return _of_tool(name) if slash and kind == "Tool" and name else text
+
+
+def _of_tool(name: str) -> str:
+    return name if SEPARATOR in name else f"{RESOURCE_PREFIX}{name}"
 
 
 def _reference(ref: Fields) -> str:
@@ -49,4 +62,4 @@ def _reference(ref: Fields) -> str:
         return ""
     if package:
         return f"{SHIPPED_PREFIX}{name}"
-    return name if SEPARATOR in name else f"{RESOURCE_PREFIX}{name}"
+    return _of_tool(name)

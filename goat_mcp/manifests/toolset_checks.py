@@ -1,4 +1,4 @@
-"""Names in the toolsets of manifests that select nothing. What a name selects is the catalog's business."""
+"""Names in the toolsets and agents of manifests that select nothing. What a name selects is the catalog's business."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from goat_mcp.core.names import (
     UPSTREAM_PREFIX,
 )
 from goat_mcp.core.spec import SHIPPED_TOOLSETS, Toolset
+from goat_mcp.manifests.agent_document import AgentDocument
 from goat_mcp.manifests.folder import ManifestSet
 from goat_mcp.manifests.kinds import ToolsetDocument
 from goat_mcp.manifests.problem import ManifestProblem
@@ -35,12 +36,12 @@ class UpstreamNames:
 def unknown_members(
     declared: ManifestSet, upstreams: UpstreamNames | None, shipped: Callable[[], ManifestSet]
 ) -> Iterator[ManifestProblem]:
-    """What the toolsets of `declared` name that is nowhere. `upstreams` None: nobody knows them, and nothing is said of
-    theirs. `shipped` is only asked for where a name is not found elsewhere."""
+    """What toolsets and agents of `declared` name that is nowhere. `upstreams` None: nobody knows them, and nothing is
+    said of theirs. `shipped` is only asked for where a name is not found elsewhere."""
     known: set[str] = {*names_of_ours(), *NAME_ALIASES, *_names(declared)}
     is_whole = False
-    for toolset in declared.toolsets:
-        for index, name in enumerate(toolset.tools):
+    for toolset in (*declared.toolsets, *declared.agents):
+        for index, name in enumerate(toolset.tools or ()):
             if name.startswith(UPSTREAM_PREFIX):
                 yield from _upstream_member(toolset, index, name, upstreams)
             elif name.startswith(TOOLSET_PREFIX):
@@ -70,7 +71,7 @@ def _names(declared: ManifestSet) -> Iterator[str]:
 
 
 def _upstream_member(
-    toolset: ToolsetDocument, index: int, name: str, upstreams: UpstreamNames | None
+    toolset: ToolsetDocument | AgentDocument, index: int, name: str, upstreams: UpstreamNames | None
 ) -> Iterator[ManifestProblem]:
     server, _, tool = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
     if "*" in name:
@@ -82,10 +83,12 @@ def _upstream_member(
 
 
 def _toolset_member(
-    toolset: ToolsetDocument, index: int, name: str, declared: Collection[str]
+    toolset: ToolsetDocument | AgentDocument, index: int, name: str, declared: Collection[str]
 ) -> Iterator[ManifestProblem]:
     other = name.removeprefix(TOOLSET_PREFIX)
     if other in get_args(Toolset):
+        return
+    if other in declared and isinstance(toolset, AgentDocument):
         return
     if other in declared:
         remedy = "write the tools that it holds"
@@ -96,7 +99,11 @@ def _toolset_member(
 
 
 def _shipped_member(
-    toolset: ToolsetDocument, index: int, name: str, declared: ManifestSet, shipped: Callable[[], ManifestSet]
+    toolset: ToolsetDocument | AgentDocument,
+    index: int,
+    name: str,
+    declared: ManifestSet,
+    shipped: Callable[[], ManifestSet],
 ) -> Iterator[ManifestProblem]:
     known = set(_names(shipped()))
     if name not in known:
@@ -117,6 +124,6 @@ def _suggestion(name: str, known: Collection[str], otherwise: str) -> str:
     return f"did you mean {' or '.join(near)}?" if near else otherwise
 
 
-def _problem(toolset: ToolsetDocument, index: int, what: str, remedy: str) -> ManifestProblem:
-    what = f"the toolset {toolset.name}: {what}"
+def _problem(toolset: ToolsetDocument | AgentDocument, index: int, what: str, remedy: str) -> ManifestProblem:
+    what = f"the {toolset.document.tree['kind'].lower()} {toolset.name}: {what}"
     return toolset.document.problem(("spec", "tools", index), what, remedy, level="warning")

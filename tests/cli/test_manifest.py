@@ -174,11 +174,12 @@ def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) ->
     name = next(n for n, text in enumerate(manifest.read_text().splitlines(), 1) if "- name: today" in text)
     command = next(n for n, text in enumerate((tide / "tool.yaml").read_text().splitlines(), 1) if "command:" in text)
     wanted = [
-        f"{moon}/handlers.py:3: error: cannot be loaded: NameError: name 'jsn' is not defined; fix the Python file",
-        f"{manifest}:{line}: error: parameters.properties.city.minLength is no JSON Schema: 'one' is not of type 'integer'; "
-        "see json-schema.org",
+        f"{moon}/handlers.py:3: error: cannot be loaded: NameError: name 'jsn' is not defined; fix that file",
+        f"{manifest}:{line}: error: parameters.properties.city.minLength is no JSON Schema: "
+        "'one' is not of type 'integer'; see json-schema.org",
         f"{tide}/tool.yaml:{command}: error: ./tool.sh is not executable; chmod +x {tide}/tool.sh",
-        f"{weather}/tool.yaml:{name}: error: `handlers` has no 'today'; it has tomorrow; add the function, or fix the name",
+        f"{weather}/tool.yaml:{name}: error: `handlers` has no 'today'; it has tomorrow; "
+        "add the function, or fix the name",
     ]
     assert done.stdout.splitlines() == wanted
     assert done.returncode == as_json.returncode == one.returncode == 1
@@ -248,8 +249,8 @@ def test_a_pattern_that_is_none_is_told_and_a_property_of_that_name_is_not(tmp_p
 
     line = text.splitlines().index(city) + 2
     assert done.stdout.splitlines()[0] == (
-        f"{file}:{line}: error: parameters.properties.pattern.items.pattern: '(a' is no pattern: missing ), unterminated "
-        "subpattern at position 0; fix it; a bracket that is meant is written \\("
+        f"{file}:{line}: error: parameters.properties.pattern.items.pattern: '(a' is no pattern: missing ), "
+        "unterminated subpattern at position 0; fix it; a bracket that is meant is written \\("
     )
     assert done.returncode == 1
 

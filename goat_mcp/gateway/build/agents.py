@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
+from goat_mcp.agents.agent_type import AgentType
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
@@ -45,6 +46,7 @@ class GatewayAgents:
         *,
         begin_step: BeginStep | None,
         on_finished: OnFinished | None,
+        declared_types: Callable[[], Sequence[AgentType]],
     ) -> None:
         """`begin_step`: if what an agent sees differs from turn to turn. `on_finished`: see `Spawner`."""
         self._services = services
@@ -60,7 +62,7 @@ class GatewayAgents:
             redactor=s.redactor,
             options=options,
             engines=Engines(WorktreeCalls(self._call_turn), s.models.endpoint, options, self._command_line()),
-            types=TypeFiles(s.workspace),
+            types=TypeFiles(s.workspace, declared_types),
             records=AgentRecords(s.state, s.telemetry.warning),
             worktrees=Worktrees(s.workspace, s.environment),
             tools=lambda rights: catalog.of(rights).listed(rights),

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, ProfileOptions
+from goat_mcp.catalog.filter import (
+    TEAMS_VARIABLE,
+    CatalogFilter,
+    CatalogProfile,
+    DeferredListing,
+    ProfileOptions,
+    labels_of,
+)
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
@@ -21,7 +28,7 @@ from goat_mcp.core.names import (
     InvalidName,
     clean_server_name,
 )
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
@@ -186,6 +193,15 @@ def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
     return {
         name: frozenset(label for entry in entries for label in _labels(entry)) for name, entries in declared.items()
     }
+
+
+def names_selected(entries: Iterable[str], declared: DeclaredToolsets, specs: Iterable[ToolSpec]) -> frozenset[str]:
+    """The names of the tools that entries of a toolset select, as an agent's rights have them: those among `specs`, and
+    what may come of upstreams."""
+    of_toolsets = {f"{TOOLSET_PREFIX}{name}": labels for name, labels in _labels_in(declared).items()}
+    labels = frozenset(label for entry in entries for label in of_toolsets.get(entry, _labels(entry)))
+    found = {spec.name for spec in specs if labels_of(spec) & labels}
+    return frozenset(found | {label for label in labels if label.startswith(UPSTREAM_PREFIX)})
 
 
 def _labels(entry: str) -> Sequence[str]:
