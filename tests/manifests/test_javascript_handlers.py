@@ -132,7 +132,7 @@ BREAKS = {
     ),
     "recurses": ("return wild(ctx, input)", "RangeError"),
     "eats memory": (
-        "const all = []; for (;;) all.push(Buffer.alloc(256 * 1024 * 1024, 1))",
+        "const all = []; for (;;) all.push(Buffer.alloc(1024 ** 3))",
         "",
     ),
     "gives back a function": ("return wild", "NotJson"),
