@@ -25,8 +25,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.model import ChatModel
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
-from goat_mcp.settings.settings import Settings
+from goat_mcp.settings.settings import Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
 
 

@@ -22,7 +22,7 @@ from goat_mcp.gateway.build.builtin_tools import META_CLASSES, TOOL_CLASSES
 from goat_mcp.gateway.build.manifests import shipped
 from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.settings.settings import Settings
-from goat_mcp.tools.docs.page import document, short_doc
+from goat_mcp.tools.docs import document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
 
 ROOT = Path(__file__).resolve().parents[1]

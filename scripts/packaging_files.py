@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.tools.docs.page import short_doc
+from goat_mcp.tools.docs import short_doc
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "manifests" / "packaging"

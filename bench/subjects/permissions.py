@@ -15,14 +15,14 @@ import anyio
 from bench.report import Bar, Row
 from bench.timing import interleaved_bursts_ms, medians
 from bench.workbench import Workbench
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Approval, Effect
 from goat_mcp.calls.permissions.permission import Permission
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 DECISION_BAR_MS = 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goat_mcp.agents.agent_task import AgentTask
-from goat_mcp.agents.agent_type import AgentType
+from goat_mcp.agents.agent_types import AgentType
 from goat_mcp.agents.engine import AgentJob, AgentState, Mail
 from goat_mcp.agents.engines import EngineChoice
 from goat_mcp.agents.inbox import Inbox

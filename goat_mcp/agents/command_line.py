@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import Literal
 
 from goat_mcp.agents.command_report import CommandReport, ReportReader
-from goat_mcp.agents.command_words import Word, fill_words, placeholders_in
 from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent, add_counts
-from goat_mcp.agents.options import MAX_DEPTH, AgentOptions, EffortNames, ModelNames
+from goat_mcp.agents.options import MAX_DEPTH, AgentOptions, EffortNames, ModelNames, Word, fill_words, placeholders_in
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment

@@ -11,10 +11,10 @@ import anyio.to_thread
 from goat_mcp.calls.audit import AuditLog, Decided
 from goat_mcp.calls.hooks import HookOutcome, Hooks
 from goat_mcp.calls.meta_call import check_only_reads, resolve_call
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.permission import Permission
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.arguments import canonical_arguments, copied_json

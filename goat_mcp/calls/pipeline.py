@@ -35,7 +35,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # most gateways have none
-    from goat_mcp.calls.extensions.steps import Steps
+    from goat_mcp.calls.extensions.extension_points import Steps
 
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""

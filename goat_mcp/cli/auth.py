@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import escaped
 from goat_mcp.cli.terminal_user import is_run_by_a_model
 
 if TYPE_CHECKING:  # loaded when a command runs
+    from mcp.shared.auth import AuthorizationCodeResult
+
     from goat_mcp.core.redaction import Redactor
     from goat_mcp.settings.settings import Settings
     from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
     from goat_mcp.upstreams.oauth.login_store import LoginFacts
+    from goat_mcp.upstreams.oauth.pending_login import RedirectListener
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
 AUTH_FAILED = 3
 UNREACHABLE = 4
+LOGIN_WAIT_S = 600.0
 
 
 @click.group()
@@ -38,8 +49,6 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
 
     A browser is opened only from a terminal. Where the browser is elsewhere, paste the address that it ends at.
     """
-    import anyio
-
     from goat_mcp.core.redaction import Redactor
     from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 
@@ -61,8 +70,6 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
 @flags.selection
 def logout(server: str, **selection: Any) -> None:
     """Forget the login of the upstream SERVER, here and at its authorization server."""
-    import anyio
-
     from goat_mcp.core.redaction import Redactor
 
     redactor = Redactor()
@@ -117,7 +124,6 @@ async def _log_in(
     opens_browser: bool,
     scopes: str,
 ) -> None:
-    from goat_mcp.cli.login_prompt import TerminalLoginPrompt
     from goat_mcp.upstreams.oauth.pending_login import free_port, redirect_listener
 
     status, challenge = await upstream.asked_for(endpoint.headers)
@@ -169,7 +175,7 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
 
 
 def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings, redactor: Redactor) -> UpstreamLogin:
-    from goat_mcp.gateway.path_checks import check_state
+    from goat_mcp.gateway.build.working_directories import check_state
     from goat_mcp.state.directory import StateDirectory
     from goat_mcp.state.secret_references import SecretReferences
     from goat_mcp.upstreams.oauth.logins import Logins
@@ -182,11 +188,63 @@ def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings
 
 
 def _shown(text: str) -> str:
-    from goat_mcp.cli.terminal import escaped
-
     return escaped(text)
 
 
 def _fail(redactor: Redactor, message: str, code: int) -> None:
     click.echo(f"goat-mcp: {_shown(redactor.text(message))}", err=True)
     click.get_current_context().exit(code)
+
+
+@dataclass
+class TerminalLoginPrompt:
+    """The person at this terminal: logs in with a browser here, or elsewhere and pastes the address it ends at.
+
+    The address is shown on stderr. A browser is only opened if `opens_browser` says so (AUT-3).
+    """
+
+    name: str
+    listener: RedirectListener
+    opens_browser: bool
+
+    @property
+    def redirect_uri(self) -> str:
+        return self.listener.redirect_uri
+
+    async def visit(self, url: str) -> None:
+        self.listener.expect(url)
+        click.echo(f"Open this address to log in to {escaped(self.name)}:\n\n  {escaped(url)}\n", err=True)
+        if self.opens_browser:
+            await anyio.to_thread.run_sync(_open, url, abandon_on_cancel=True)
+        click.echo("If your browser is on another machine, paste here the address that it ends at.", err=True)
+
+    async def came_back(self) -> AuthorizationCodeResult:
+        from goat_mcp.upstreams.oauth.login_contract import LoginRefused
+
+        loop_token = anyio.lowlevel.current_token()
+
+        def read_pasted() -> None:
+            for line in sys.stdin:
+                if not line.strip():
+                    continue
+                try:
+                    taken = anyio.from_thread.run_sync(self.listener.take, line, token=loop_token)
+                except RuntimeError:  # the command is over
+                    return
+                if taken:
+                    return
+                click.echo("That is not the address: it holds code=... and the state of this login.", err=True)
+
+        # A daemon: nobody can end a thread that waits for somebody to type.
+        threading.Thread(target=read_pasted, name="pasted address", daemon=True).start()
+        with anyio.move_on_after(LOGIN_WAIT_S):
+            return await self.listener.came_back()
+        raise LoginRefused(f"nobody logged in within {LOGIN_WAIT_S / 60:.0f} minutes")
+
+
+def _open(url: str) -> None:
+    import webbrowser
+
+    # Starts a program with the address as one argument, never a shell (CVE-2025-6514).
+    if not webbrowser.open(url):
+        click.echo("No browser could be opened.", err=True)

@@ -64,7 +64,7 @@ async def _wait_for_tool(gateway: Gateway, name: str) -> None:
 
 def _list(gateway: Gateway, as_json: bool) -> None:
     from goat_mcp.cli.terminal import print_table
-    from goat_mcp.tools.docs.page import short_doc
+    from goat_mcp.tools.docs import short_doc
 
     lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
     if as_json:
@@ -76,7 +76,7 @@ def _list(gateway: Gateway, as_json: bool) -> None:
 
 def _page(spec: ToolSpec, as_json: bool) -> None:
     from goat_mcp.cli.terminal import console, escaped
-    from goat_mcp.tools.docs.page import document
+    from goat_mcp.tools.docs import document
 
     page = document(spec)
     if as_json:

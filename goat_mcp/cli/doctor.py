@@ -13,7 +13,7 @@ from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.gateway.gateway import Gateway
-    from goat_mcp.gateway.status.findings import Finding
+    from goat_mcp.gateway.status.doctor import Finding
     from goat_mcp.upstreams.status import UpstreamStatus
 
 
@@ -30,8 +30,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     import anyio
 
     from goat_mcp.core.errors import ToolError
-    from goat_mcp.gateway.path_checks import refused_by_state
-    from goat_mcp.gateway.status.findings import USAGE, Finding, exit_status
+    from goat_mcp.gateway.build.working_directories import refused_by_state
+    from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status
     from goat_mcp.state.directory import StateDirectory
 
     checked: list[UpstreamStatus] = []

@@ -1,14 +1,66 @@
-"""The `goat-mcp` program: which command runs, and what becomes of what goes wrong."""
+"""The `goat-mcp` program: its commands, each imported when it runs, and what becomes of what goes wrong."""
 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 from typing import Any
 
+import click
+
 USAGE_ERROR = 1
 INTERRUPTED = 130
+_COMMANDS = {
+    "serve": "serve",
+    "list": "list_tools",
+    "inspect": "inspect",
+    "call": "call",
+    "status": "status",
+    "auth": "auth",
+    "doctor": "doctor",
+    "logs": "logs",
+    "why": "why",
+    "rules": "rules",
+    "import": "import_servers",
+    "eject": "eject",
+    "install": "install",
+    "uninstall": "uninstall",
+    "manifest": "manifest",
+    "export": "export",
+    "docs": "docs",
+    "plan": "plan",
+    "audit": "audit",
+    "trust": "trust",
+    "lock": "lock",
+    "undo": "undo",
+    "review": "review",
+    "demo": "demo",
+    "version": "version",
+}
+"""Each command, and the module and the function in it that it is."""
+
+
+class _Commands(click.Group):
+    """Loads a command with its name, so that `serve` loads no other."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = _COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        return getattr(importlib.import_module(f"goat_mcp.cli.{place}"), place)
+
+
+@click.command(cls=_Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+def app() -> None:
+    """Claude-Code-grade tools and all your other MCP servers behind one MCP server.
+
+    Plug `goat-mcp serve` into an MCP host, or try it here: `goat-mcp demo`.
+    """
 
 
 def main() -> None:
@@ -24,9 +76,6 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     if not arguments and not sys.stdin.isatty():
         arguments = ["serve"]
-    import click
-
-    from goat_mcp.cli.app import app
     from goat_mcp.core.errors import ToolError
 
     try:
@@ -42,7 +91,7 @@ def _run(arguments: list[str]) -> int:
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):
             return INTERRUPTED
-        from goat_mcp.gateway.path_checks import refused_by_state
+        from goat_mcp.gateway.build.working_directories import refused_by_state
         from goat_mcp.state.directory import StateDirectory
 
         # A state directory that cannot be used is a setting to fix, whichever command meets it first.

@@ -14,8 +14,8 @@ import click
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.kinds import UpstreamDocument
-    from goat_mcp.manifests.problem import Level, ManifestProblem
     from goat_mcp.manifests.tool_document import ToolDocument
+    from goat_mcp.manifests.yaml_document import Level, ManifestProblem
     from goat_mcp.settings.settings import Settings
 
 WRONG = 1
@@ -27,8 +27,8 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
 
     from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.folder import merged
-    from goat_mcp.manifests.problem import Level
     from goat_mcp.manifests.toolset_checks import waits_for_upstream
+    from goat_mcp.manifests.yaml_document import Level
     from goat_mcp.settings.loading import load_settings
 
     settings = load_settings({}, config_file=config)

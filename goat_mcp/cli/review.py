@@ -136,8 +136,7 @@ def _here(workspace: Sequence[str]) -> Review:
     from goat_mcp.cli.terminal_user import command_workspace, unlimited_journal
     from goat_mcp.core.resources import Announcements
     from goat_mcp.files.changes.journal import Journal
-    from goat_mcp.files.changes.review import Review
-    from goat_mcp.files.changes.staged import StagedChanges
+    from goat_mcp.files.changes.review import Review, StagedChanges
     from goat_mcp.state.directory import StateDirectory
 
     state = StateDirectory.default()

@@ -85,7 +85,7 @@ def _workspace_here(named: Sequence[str]) -> Sequence[Path]:
 def _remembered(workspace: Sequence[Path]) -> RememberedRules:
     from goat_mcp.calls.permissions.remembered import RememberedRules
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.gateway.path_checks import scope_of
+    from goat_mcp.gateway.build.working_directories import scope_of
     from goat_mcp.state.directory import StateDirectory
 
     def warn(event: str, **facts: Any) -> None:

@@ -24,8 +24,8 @@ def status(as_json: bool, **selection: Any) -> None:
     """
     import time
 
+    from goat_mcp.gateway.status.gateway_status import with_ages
     from goat_mcp.gateway.status.process_files import ProcessFiles
-    from goat_mcp.gateway.status.upstream_entry import with_ages
     from goat_mcp.state.directory import StateDirectory
 
     now_s = time.time()

@@ -36,7 +36,7 @@ def command_workspace(named: Sequence[str], state: StateDirectory) -> Workspace:
     """Raises `ToolError` where that is no directory, or where nobody named one in / or the home directory."""
     from goat_mcp.files.workspace import Workspace
     from goat_mcp.files.workspace.roots import default_roots
-    from goat_mcp.gateway.path_checks import named_roots
+    from goat_mcp.gateway.build.working_directories import named_roots
 
     roots = named_roots([Path(name) for name in named]) or default_roots()
     workspace = Workspace(*roots, private=(state.path,))

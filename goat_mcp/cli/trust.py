@@ -150,7 +150,7 @@ def _read(file: Path) -> ProjectSettings:
 
 def _check(project: ProjectSettings) -> None:
     """Raises `BrokenSettings` for settings that would stop the start."""
-    from goat_mcp.settings.checked import settings_of
+    from goat_mcp.settings.settings import settings_of
 
     settings_of(project.tree, str(project.file.path))
 
@@ -173,7 +173,7 @@ def _document(project: ProjectSettings, status: str) -> dict[str, Any]:
 
 def _lines(project: ProjectSettings) -> dict[str, Any]:
     """What it sets, by key."""
-    from goat_mcp.settings.tree import keys_in
+    from goat_mcp.settings.loading import keys_in
 
     found: dict[str, Any] = {}
     for key in keys_in(dict(project.tree)):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
+from goat_mcp.core.model import CallingModel, ChatModel
 from goat_mcp.core.rights import LOCAL, NO_LIMITS, Rights
-
-if TYPE_CHECKING:
-    from goat_mcp.core.model import CallingModel, ChatModel
 
 T = TypeVar("T")
 
@@ -81,3 +80,33 @@ class ToolContext:
     def setting(self, key: str, default: T) -> T:
         """The setting `key` as this session changed it, else `default`. Values were checked when they were set."""
         return self.overrides.get(key, default)
+
+
+MODEL_META_KEY = "goat-mcp/model"
+_CODEX_META_KEY = "x-codex-turn-metadata"
+_MAX_NAME_CHARS = 200
+
+
+def calling_model(ctx: ToolContext) -> CallingModel | None:
+    """Which language model made a call, if known: our own agents say it, and few clients do.
+
+    MCP has no field for it. Codex sends it with each call, in `_meta["x-codex-turn-metadata"]`; any other client may
+    send `_meta["goat-mcp/model"]`. A client can say anything, so only the wording of a result may depend on it.
+    """
+    if ctx.model is not None:
+        return ctx.model
+    name = _text(ctx.meta.get(MODEL_META_KEY)) or _text(_members(ctx.meta.get(_CODEX_META_KEY)).get("model"))
+    return CallingModel((name,)) if name else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) <= _MAX_NAME_CHARS else ""
+
+
+def _members(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

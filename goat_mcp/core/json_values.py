@@ -1,4 +1,7 @@
-"""JSON from others: its depth and size, its text without blocking others, and members read as what they should be."""
+"""JSON from others: its depth and size, its text without blocking others, and members read as what they should be.
+
+Its escapes can hold halves of surrogate pairs. UTF-8 cannot, and many readers refuse a message with one.
+"""
 
 from __future__ import annotations
 
@@ -90,3 +93,22 @@ def mappings(value: Any) -> Sequence[Mapping[str, Any]]:
 def count(value: Any) -> int | None:
     """The whole number from 0 on; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def escaped_surrogates(text: str) -> str:
+    r"""The text with each half of a surrogate pair as the six characters of its escape (`\ud800`), else as it is."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def with_escaped_surrogates(value: Any) -> Any:
+    """A JSON value in which every text, names of members too, is as `escaped_surrogates` leaves it."""
+    if isinstance(value, str):
+        return escaped_surrogates(value)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {escaped_surrogates(name): with_escaped_surrogates(inner) for name, inner in members.items()}
+    if isinstance(value, list):
+        return [with_escaped_surrogates(inner) for inner in cast("list[Any]", value)]
+    return value

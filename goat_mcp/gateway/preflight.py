@@ -20,7 +20,7 @@ from goat_mcp.state.plans import Presenter
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:  # most gateways have none
-    from goat_mcp.calls.extensions.steps import Steps
+    from goat_mcp.calls.extensions.extension_points import Steps
 
 
 class Preflight:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from goat_mcp.agents.agent_type import BUILT_IN, AgentType
 from goat_mcp.manifests.entry import is_below
 from goat_mcp.manifests.fields import Fields
 from goat_mcp.manifests.references import read_references
 from goat_mcp.manifests.yaml_document import YamlDocument
+
+if TYPE_CHECKING:  # loaded with the first agent
+    from goat_mcp.agents.agent_types import AgentType
 
 PROMPT_KEYS = ("systemPrompt", "systemRef")
 WITHOUT_EFFECT = ("modelConfig", "requiredTools", "extensions")
@@ -19,7 +22,8 @@ MAX_PROMPT_BYTES = 256 * 1024
 
 @dataclass(frozen=True)
 class AgentDocument:
-    """`tools` are selections as in a toolset; None means all that its starter has."""
+    """`tools` are selections as in a toolset; None means all that its starter has. An empty `prompt` is that of
+    the built-in type for any task."""
 
     name: str
     document: YamlDocument
@@ -29,9 +33,10 @@ class AgentDocument:
 
     def agent_type(self, tools: frozenset[str] | None) -> AgentType:
         """With the names of the tools that `self.tools` select now."""
-        return AgentType(
-            name=self.name, description=self.description, prompt=self.prompt, tools=tools, source="manifest"
-        )
+        from goat_mcp.agents.agent_types import BUILT_IN, AgentType
+
+        prompt = self.prompt or BUILT_IN[0].prompt
+        return AgentType(name=self.name, description=self.description, prompt=prompt, tools=tools, source="manifest")
 
 
 def read_agent(name: str, document: YamlDocument, metadata: Fields, spec: Fields) -> AgentDocument:
@@ -46,7 +51,7 @@ def read_agent(name: str, document: YamlDocument, metadata: Fields, spec: Fields
         name,
         document,
         metadata.text("description", default="") or f"The agent {name} of {document.file.name}.",
-        _prompt(spec) or BUILT_IN[0].prompt,
+        _prompt(spec),
         None if spec.tree.get("tools") is None else () if spec.tree["tools"] == [] else read_references(spec),
     )
 

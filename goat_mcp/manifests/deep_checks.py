@@ -20,10 +20,9 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.manifests.command_runner import start_problem
 from goat_mcp.manifests.entry import CommandEntry, HandlersEntry, Language, is_below
 from goat_mcp.manifests.handler_worker import START_S
-from goat_mcp.manifests.problem import ManifestProblem
 from goat_mcp.manifests.tool_document import ToolDocument
 from goat_mcp.manifests.worker_command import INSTALL_NODE, NO_TYPESCRIPT, worker_command, worker_source
-from goat_mcp.manifests.yaml_document import ValuePath
+from goat_mcp.manifests.yaml_document import ManifestProblem, ValuePath
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from goat_mcp.core.yaml_words import meant_word
-from goat_mcp.manifests.problem import Level, ManifestProblem
-from goat_mcp.manifests.yaml_document import ValuePath, YamlDocument
+from goat_mcp.manifests.yaml_document import Level, ManifestProblem, ValuePath, YamlDocument
 
 Known = TypeVar("Known", bound=str)
 _SHOWN_CHARS = 60

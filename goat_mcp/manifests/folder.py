@@ -19,8 +19,7 @@ from goat_mcp.manifests.kinds import (
     is_manifest,
     read_declared,
 )
-from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
-from goat_mcp.manifests.yaml_document import MAX_BYTES, YamlDocument, read_documents
+from goat_mcp.manifests.yaml_document import MAX_BYTES, BrokenManifest, ManifestProblem, YamlDocument, read_documents
 from goat_mcp.state.file_safety import why_folder_unsafe, why_writable
 
 _SUFFIXES = (".yaml", ".yml")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.commands.tasks.manager import TaskManager
-from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.resources import Announcements
@@ -25,6 +24,35 @@ from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.sandbox import Sandbox
+
+
+class AgentRuntime(Protocol):
+    """The agents of one call's caller. Every method answers with JSON values and raises `ToolError`."""
+
+    async def request(
+        self, target: str, message: str = "", *, timeout_s: float | None = None, correlation_id: str = ""
+    ) -> Mapping[str, Any]:
+        """Say something to an agent and wait for its answer: `{"answer": ...}`, or after the wait a
+        `{"correlationId": ...}` under which the answer will be: ask again with it alone, or look at that task."""
+        ...
+
+    async def send(self, target: str, message: str) -> Mapping[str, Any]:
+        """Say something and do not wait."""
+        ...
+
+    async def spawn(self, type: str, *, name: str = "", message: str = "") -> Mapping[str, Any]:
+        """Start an agent of a type: `{"name": ..., "type": ..., "taskId": ...}`, and the
+        `correlationId` of its answer to `message`, if there is one."""
+        ...
+
+    async def list(self) -> Sequence[Mapping[str, Any]]:
+        """The agents that are there."""
+        ...
+
+    async def catalog(self) -> Sequence[Mapping[str, Any]]:
+        """The types of agents that can be started."""
+        ...
+
 
 Handler = Callable[["HandlerContext", Mapping[str, Any]], Awaitable[Any]]
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
-from goat_mcp.core.json_values import is_deeper
-from goat_mcp.core.surrogates import escaped_surrogates
+from goat_mcp.core.json_values import escaped_surrogates, is_deeper
 
 _DEFAULT_STEP = "Read the message, correct the call, or try another way."
 _MAX_NAME_CHARS = 80

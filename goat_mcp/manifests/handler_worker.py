@@ -18,11 +18,10 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.surrogates import escaped_surrogates
+from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.manifests.entry import HandlersEntry
-from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_api import AgentRuntime, HandlerContext
 from goat_mcp.manifests.handler_log import DROPPED
 from goat_mcp.manifests.handler_process import (
     HandlerCalls,

@@ -10,10 +10,9 @@ from typing import Any, cast, get_args
 from goat_mcp.core.spec import Toolset
 from goat_mcp.manifests.agent_document import AgentDocument, read_agent
 from goat_mcp.manifests.fields import Fields
-from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
 from goat_mcp.manifests.references import read_references
 from goat_mcp.manifests.tool_document import ToolDocument, read_tool
-from goat_mcp.manifests.yaml_document import YamlDocument
+from goat_mcp.manifests.yaml_document import BrokenManifest, ManifestProblem, YamlDocument
 
 API_VERSIONS = ("goat-mcp/v1", "goondan.ai/v1")
 KINDS = ("Tool", "Upstream", "Toolset", "Profile", "Agent")

@@ -13,15 +13,13 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
-from goat_mcp.manifests.entry import CommandEntry, HandlersEntry
+from goat_mcp.manifests.entry import CommandEntry, HandlerFiles, HandlersEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, holds, merged
-from goat_mcp.manifests.handler_api import Host
-from goat_mcp.manifests.handler_files import HandlerFiles
+from goat_mcp.manifests.handler_api import AgentRuntime, Host
 from goat_mcp.manifests.handler_log import HandlerLog
 from goat_mcp.manifests.handler_worker import HandlerWorker
 from goat_mcp.manifests.http_runner import HttpRunner

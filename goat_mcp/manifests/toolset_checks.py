@@ -20,7 +20,7 @@ from goat_mcp.core.spec import SHIPPED_TOOLSETS, Toolset
 from goat_mcp.manifests.agent_document import AgentDocument
 from goat_mcp.manifests.folder import ManifestSet
 from goat_mcp.manifests.kinds import ToolsetDocument
-from goat_mcp.manifests.problem import ManifestProblem
+from goat_mcp.manifests.yaml_document import ManifestProblem
 
 _MAX_SHOWN = 60
 

@@ -10,9 +10,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.core.surrogates import escaped_surrogates
-from goat_mcp.server.sanitize_result import sound
+from goat_mcp.server.result_compatibility import sound
 
 RESOURCE_NOT_FOUND = -32002
 """Of the handshake era; 2026-07-28 has retired it for invalid params."""

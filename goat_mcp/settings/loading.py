@@ -1,10 +1,12 @@
 """Where settings come from: flags beat the environment, which beats files, which beat defaults (design, section 6).
 
-How trees lie over each other is in `tree`, what a project's file may say in `trust`.
+Before they are checked, settings are a tree of dictionaries: values are put in by key, trees over trees. What the
+file of a project may say is in `trust`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -12,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.files.workspace.roots import default_roots
-from goat_mcp.settings.checked import nearest, settings_of
 from goat_mcp.settings.settings import (
     ENV_PREFIX,
     SECRET_NAMES,
     BrokenSettings,
     Settings,
     SettingsOrigin,
+    nearest,
     path_keys,
     setting_keys,
+    settings_of,
 )
-from goat_mcp.settings.tree import append, as_list, keys_in, layer, merge, place
 from goat_mcp.state.directory import StateDirectory, config_folder, own_manifests_folder, own_upstreams_file
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 
@@ -208,3 +210,71 @@ def _first_directory(tree: Mapping[str, Any]) -> Path | None:
     named = as_list(tree.get("workspace")) or default_roots()
     first = named[0] if named else None
     return Path(first).expanduser().absolute() if isinstance(first, str | Path) and str(first) else None
+
+
+_ADD_UP = (
+    *("permissions.allow", "permissions.ask", "permissions.deny", "catalog.deny", "bash.blocked"),
+    *("hooks", "claude_settings", "extensions"),
+)
+"""Lists in which both the user's and a trusted project's entries count. All else a project's value replaces."""
+
+
+def keys_in(value: Any, key: str = "") -> list[str]:
+    """The keys that `value`, the tree under `key`, has values for. A dictionary below a setting's key is its value."""
+    if not isinstance(value, dict) or (key and key in setting_keys()):
+        return [key]
+    below = cast("dict[Any, Any]", value).items()
+    return [found for name, inner in below for found in keys_in(inner, f"{key}.{name}" if key else str(name))]
+
+
+def place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
+    """Put a value where its key says; it is read as JSON where it parses, else as text. Returns the value."""
+    try:
+        value: Any = json.loads(text)
+    except ValueError:
+        value = text
+    *levels, last = key.split(".")
+    for level in levels:
+        below = tree.setdefault(level, {})
+        if not isinstance(below, dict):
+            raise BrokenSettings(f"{origin}: {level} is set to {below!r} already and has no levels")
+        tree = cast("dict[str, Any]", below)
+    tree[last] = value
+    return value
+
+
+def append(tree: dict[str, Any], key: str, names: Sequence[str]) -> None:
+    part, _, last = key.partition(".")
+    below = tree.setdefault(part, {})
+    if isinstance(below, dict):  # anything else is told as the broken setting that it is
+        given = cast("dict[str, Any]", below)
+        before = as_list(given.get(last))
+        given[last] = [*before, *(name for name in names if name not in before)]
+
+
+def as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else [value]
+
+
+def layer(tree: dict[str, Any], over: Mapping[str, Any], above: str = "") -> None:
+    """Put a project's settings over the user's. Rules and hooks of both hold: trusting a project lifts no denial."""
+    for name, value in over.items():
+        key = f"{above}.{name}" if above else name
+        below = tree.get(name)
+        if isinstance(value, dict) and isinstance(below, dict):
+            layer(cast("dict[str, Any]", below), cast("dict[str, Any]", value), key)
+        elif key.startswith(_ADD_UP):
+            tree[name] = [*as_list(below), *as_list(value)]
+        else:
+            tree[name] = deepcopy(cast("Any", value))
+
+
+def merge(tree: dict[str, Any], over: Mapping[str, Any]) -> None:
+    for key, value in over.items():
+        below = tree.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            merge(cast("dict[str, Any]", below), cast("dict[str, Any]", value))
+        else:
+            tree[key] = value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.calls.audit.log import AuditSettings
@@ -20,6 +21,7 @@ from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
@@ -199,3 +201,42 @@ def _fields_below(part: type[SettingsPart], prefix: str) -> Iterator[tuple[str, 
             yield from _fields_below(below, f"{prefix}{name}.")
         else:
             yield prefix + name, below
+
+
+_URL_WITH_SECRET = re.compile(r"://(?:[^/]*@|[^?#]*\?)")
+
+
+def settings_of(tree: Mapping[str, Any], origin: str) -> Settings:
+    """The settings that `tree` holds, and nothing from elsewhere. `origin` names it in errors.
+
+    Raises `BrokenSettings`.
+    """
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as invalid:
+        raise _broken(invalid, origin) from None
+
+
+def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
+    lines: list[str] = []
+    for error in invalid.errors(include_url=False):
+        key = ".".join(str(part) for part in error["loc"])
+        if error["type"] == "extra_forbidden":
+            lines.append(f"{key}: no such setting{nearest(key)}")
+        else:
+            lines.append(f"{key}: {error['msg']}; got {_shown(key, error['input'])}")
+    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
+
+
+def _shown(key: str, value: Any) -> str:
+    """A value that is wrong, unless it is or may hold a secret (a key, a URL with a password or a query)."""
+    if key.rpartition(".")[2] in SECRET_NAMES or _URL_WITH_SECRET.search(str(value)):
+        return f"a {type(value).__name__} that is not shown"
+    return f"{Redactor().text(repr(value)):.80}"
+
+
+def nearest(key: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, setting_keys(), n=1)
+    return f"; did you mean {near[0]}?" if near else "; known are " + ", ".join(setting_keys())

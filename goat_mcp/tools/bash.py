@@ -13,8 +13,14 @@ from typing import Any, ClassVar, cast
 
 from pydantic import Field
 
-from goat_mcp.commands.call_result import CallResults, CommandCall, SandboxFailed
-from goat_mcp.commands.call_setup import refuse_unrunnable, start_directory, time_limits
+from goat_mcp.commands.bash_call import (
+    CallResults,
+    CommandCall,
+    SandboxFailed,
+    refuse_unrunnable,
+    start_directory,
+    time_limits,
+)
 from goat_mcp.commands.git_hardening import GitHardening
 from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox

@@ -13,7 +13,7 @@ import anyio
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.heartbeat import with_heartbeat
-from goat_mcp.core.mcp_resources import McpResources, ServerResources
+from goat_mcp.core.resources import McpResources, ServerResources
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import SideEffect

@@ -1,11 +1,17 @@
-"""WebSearch: pages that a search provider finds. Providers and what is shown of their hits: `goat_mcp.web.search`."""
+"""WebSearch: pages that a search provider finds. The providers are in `goat_mcp.web.search`.
+
+Titles and snippets come from pages anybody may have written, URLs included. Each becomes one line, so that a snippet
+cannot pass for the next result.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
+from urllib.parse import quote, urlsplit
 
 import anyio.to_thread
 from pydantic import AfterValidator, Field
@@ -18,15 +24,18 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.files.documents.visible_text import drop_hidden
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.domains import NotAHost, ascii_host
+from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 from goat_mcp.web.options import SearchOptions
+from goat_mcp.web.search.provider import MAX_SNIPPET_CHARS, SearchHit, SearchQuery
 
 if TYPE_CHECKING:  # providers and all they need are loaded at the first search
-    from goat_mcp.web.search.configured_provider import ConfiguredProvider
-    from goat_mcp.web.search.provider import ProviderAnswer, SearchHit, SearchQuery
+    from goat_mcp.web.search.provider import ProviderAnswer
+    from goat_mcp.web.search.providers import ConfiguredProvider
+
 
 TIME_LIMIT_S = 20.0
 MAX_SEARCHES = 200
@@ -93,9 +102,7 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
     references: SecretReferences
 
     async def execute(self, input: WebSearchInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.web.search.configured_provider import configured_provider
-        from goat_mcp.web.search.provider import SearchQuery
-        from goat_mcp.web.search.result_filter import filter_results, one_line
+        from goat_mcp.web.search.providers import configured_provider
 
         provider = await anyio.to_thread.run_sync(configured_provider, self.options, self.references)
         query = SearchQuery(
@@ -150,3 +157,81 @@ def _names_any(given: Any) -> bool:
         except ValueError:
             return given.strip() not in ABSENT_TEXTS and bool(given.strip())
     return any(str(name).strip() for name in cast("list[Any]", given)) if isinstance(given, list) else bool(given)
+
+
+MAX_TITLE_CHARS = 150
+MAX_URL_CHARS = 800
+# Browsers read a backslash as a slash, others do not: what one takes for the host, another takes for a user name.
+_AMBIGUOUS_IN_URL = re.compile(r"[\\\x00-\x1f\x7f]|[^\S ]")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class FilteredResults:
+    """`other_domains` counts what was left out for its domain."""
+
+    results: tuple[SearchHit, ...]
+    other_domains: int
+
+
+def filter_results(hits: Iterable[SearchHit], query: SearchQuery) -> FilteredResults:
+    results: list[SearchHit] = []
+    seen: set[str] = set()
+    other_domains = 0
+    for hit in hits:
+        page = _page(hit.url)
+        if page is None or page.key in seen:
+            continue
+        if not _is_in_domains(page.host, query):
+            other_domains += 1
+            continue
+        if len(results) == query.max_results:
+            break
+        seen.add(page.key)
+        title = one_line(hit.title, MAX_TITLE_CHARS) or page.host
+        results.append(SearchHit(title, page.url, one_line(hit.snippet, MAX_SNIPPET_CHARS)))
+    return FilteredResults(tuple(results), other_domains)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """`key` is alike for URLs of one page: they may differ in scheme, usual port, `www.`, last slash and fragment."""
+
+    url: str
+    host: str
+    key: str
+
+
+def _page(url: str) -> _Page | None:
+    """A result's URL as it is shown; None for one that is no web address, or can be read in more than one way."""
+    url = drop_hidden(url.strip())
+    if _AMBIGUOUS_IN_URL.search(url):
+        return None
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, ascii_host(parts.hostname or "")
+    except ValueError:
+        return None
+    if parts.scheme not in _DEFAULT_PORTS or "@" in parts.netloc:
+        return None
+    place = host if port in (None, _DEFAULT_PORTS[parts.scheme]) else f"{host}:{port}"
+    path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._")
+    query = f"?{quote(parts.query, safe='/%:@!$&()*+,;=~-._?')}" if parts.query else ""
+    fragment = f"#{quote(parts.fragment, safe='/%:@!$&()*+,;=~-._?')}" if parts.fragment else ""
+    shown = f"{parts.scheme}://{place}{path}{query}{fragment}"
+    if len(shown) > MAX_URL_CHARS:
+        return None
+    key = f"{place.removeprefix('www.')}{path.rstrip('/')}{query}"
+    return _Page(shown, host, key)
+
+
+def _is_in_domains(host: str, query: SearchQuery) -> bool:
+    if query.allowed:
+        return any(host_is_in_domain(host, domain) for domain in query.allowed)
+    return not any(host_is_in_domain(host, domain) for domain in query.blocked)
+
+
+def one_line(text: str, max_chars: int) -> str:
+    """Text of others as one line of at most `max_chars`, without characters that hide or reorder."""
+    line = drop_hidden(" ".join(text.split()))
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"

@@ -14,7 +14,7 @@ import anyio
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
-from goat_mcp.core.mcp_resources import ServerResources
+from goat_mcp.core.resources import ServerResources
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.calls.resource_requests import ResourceRequests

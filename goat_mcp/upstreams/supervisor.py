@@ -23,7 +23,7 @@ from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimi
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
-    from goat_mcp.upstreams.server_requests.callers import Callers
+    from goat_mcp.upstreams.transports.callers import Callers
     from goat_mcp.upstreams.transports.connection import Connection
 
 

@@ -19,7 +19,7 @@ import anyio.abc
 
 from goat_mcp.catalog.offerings import Offerings
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.client_side import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # loaded by the first connection, or the first request for a 
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.pinning.pin_review import Comparison
-    from goat_mcp.upstreams.server_requests.callers import Callers
+    from goat_mcp.upstreams.transports.callers import Callers
     from goat_mcp.upstreams.transports.connection import Connection
 
 DRAIN_LOOK_S = 0.05
@@ -101,7 +101,7 @@ class Upstream:
         self._follows_client = follows_client(config.target)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-            from goat_mcp.upstreams.server_requests.request_handlers import declared_for
+            from goat_mcp.upstreams.transports.server_requests import declared_for
 
             return declared_for(capabilities, config.allow)
 
@@ -341,7 +341,7 @@ class Upstream:
             self._group = None
 
     def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
-        from goat_mcp.upstreams.server_requests.callers import Callers
+        from goat_mcp.upstreams.transports.callers import Callers
 
         return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=self._asks.learn)
 

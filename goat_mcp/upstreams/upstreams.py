@@ -13,11 +13,11 @@ import anyio.abc
 
 from goat_mcp.catalog.offerings import Kind, Offerings
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.resources import McpResources
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
+from goat_mcp.manifests.handler_api import AgentRuntime, Handler, HandlerContext, Host
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:

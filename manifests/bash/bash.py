@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.manifests.call_access import script_file
-from goat_mcp.manifests.command_answer import CommandAnswer
+from goat_mcp.manifests.command_runner import CommandAnswer
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
+from goat_mcp.manifests.manifest_tool import script_file
 from goat_mcp.tools.bash import Bash, Given
 
 

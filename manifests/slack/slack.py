@@ -18,8 +18,7 @@ from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_api import Handler, Host
 from goat_mcp.web.http.domains import host_is_in_domain
 from goat_mcp.web.http.target import parse_target
-from goat_mcp.web.messaging.bot_api import Account, Service
-from goat_mcp.web.messaging.downloads import MAX_BYTES, NewFile, too_large
+from goat_mcp.web.messaging.bot_api import MAX_BYTES, Account, NewFile, Service, too_large
 from goat_mcp.web.messaging.text_parts import mrkdwn, send_each, split_text
 
 MAX_UNITS = 4000

@@ -16,8 +16,7 @@ from goat_mcp.core.json_values import mapping
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_api import Handler, Host
-from goat_mcp.web.messaging.bot_api import Service
-from goat_mcp.web.messaging.downloads import MAX_BYTES, NewFile, too_large
+from goat_mcp.web.messaging.bot_api import MAX_BYTES, NewFile, Service, too_large
 from goat_mcp.web.messaging.text_parts import OF_TELEGRAM, plain, send_each, split_text, utf16_length
 
 MAX_UNITS = 4096

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.agents.command_words import PLACEHOLDERS, Word, fill_words
+from goat_mcp.agents.options import PLACEHOLDERS, Word, fill_words
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import BrokenSettings
 

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.agents.agent_type import BUILT_IN, AgentType
-from goat_mcp.agents.type_files import MAX_FILE_BYTES, BrokenType, TypeFiles, agent_type, split_file
+from goat_mcp.agents.agent_types import (
+    BUILT_IN,
+    MAX_FILE_BYTES,
+    AgentType,
+    BrokenType,
+    TypeFiles,
+    agent_type,
+    split_file,
+)
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import Workspace
 from tests.agents.scripted import ScriptedModel, ground

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.catalog.offerings import OfferedPrompt, Offering, Offerings
 from goat_mcp.catalog.registry import Collision
-from goat_mcp.catalog.resource_catalog import ResourceCatalog
-from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.catalog.resource_catalog import ResourceCatalog, UriOwnership
 from goat_mcp.core.uri_template import is_catch_all, matches
 
 SOURCES = ("a", "b", "c", "d")

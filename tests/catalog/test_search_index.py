@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.search import first_sentence, summary_text, tool_summary
-from goat_mcp.catalog.search_index import ToolIndex, words_of
+from goat_mcp.catalog.search import ToolIndex, first_sentence, summary_text, tool_summary, words_of
 from goat_mcp.core.spec import ToolSpec
 from tests.catalog.many_tools import QUERIES, SERVERS
 from tests.tool_doubles import spec

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.tools.docs.page import document
+from goat_mcp.tools.docs import document
 from goat_mcp.tools.grep import Grep
 from tests.cli.test_call import run
 from tests.quick_start import goat_command

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.calls.permissions.remembered import RememberedRules
-from goat_mcp.gateway.path_checks import scope_of
+from goat_mcp.gateway.build.working_directories import scope_of
 from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_undo import Shell
 

@@ -338,7 +338,7 @@ _FINDINGS = {
     "F13-12-first-sights": ("gives orders at first sight", "upstreams/pinning/test_suspicious_pins.py"),
     "F13-12-hidden-in-data": ("hides text in values and names", "upstreams/listing/test_listed_entries.py"),
     "F13-12-hidden-in-items": ("hides text in prompts and templates", "upstreams/listing/test_entry_validation.py"),
-    "F13-12-hidden-in-messages": ("hides text in what it says", "upstreams/server_requests/test_visible_messages.py"),
+    "F13-12-hidden-in-messages": ("hides text in what it says", "upstreams/transports/test_visible_messages.py"),
     "F13-12-hidden-in-schemas": ("hides text in schemas and icons", "upstreams/listing/test_listed_entries.py"),
     "F13-12-poison": ("forty ways to give orders", "upstreams/listing/test_suspicious_texts.py"),
     "F13-20-process-limit": ("a fork bomb as root, with and without a sandbox", "processes/test_pids_cgroup.py"),

@@ -170,7 +170,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "URIs are never rewritten: a read goes to the first upstream in config order that lists it, then to whoever "
         "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
         "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
-        "catalog/resource_catalog catalog/uri_ownership catalog/offerings core/uri_template",
+        "catalog/resource_catalog catalog/resource_catalog catalog/offerings core/uri_template",
         "server/test_resource_requests.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
         "server/test_resource_requests.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
         "catalog/test_resource_catalog.py::"
@@ -200,7 +200,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "REL-1",
         "A client gets what the upstream sent, but for what belongs to one hop or is listed as changed.",
-        "upstreams/calls/calls upstreams/listing/proxy_tool upstreams/resources server/downgrade_result",
+        "upstreams/calls/calls upstreams/listing/proxy_tool upstreams/resources server/result_compatibility",
         "e2e/test_upstreams_of_others.py::"
         "test_every_answer_of_server_everything_arrives_as_it_was_sent "
         "e2e/test_upstreams_of_others.py::test_their_tools_are_listed_beside_the_built_in_ones "
@@ -232,7 +232,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "REL-4",
         "A kind of content that we do not know becomes text of its JSON; the rest of the result is as it was.",
-        "upstreams/calls/calls server/downgrade_result",
+        "upstreams/calls/calls server/result_compatibility",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_broken_answer_fails_its_call_and_odd_content_becomes_text "
         "server/test_downgrade_result.py::"
@@ -290,7 +290,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-3",
         "An upstream is told what the client behind the call can do and no more; what was not declared is refused "
         "at once.",
-        "upstreams/server_requests/request_handlers upstreams/server_requests/callers upstreams/envelope",
+        "upstreams/transports/server_requests upstreams/transports/callers upstreams/envelope",
         "e2e/test_upstreams_that_ask.py::"
         "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
         "e2e/test_upstreams_that_ask.py::test_what_the_entry_does_not_allow_is_not_asked "
@@ -302,8 +302,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-4",
         "An upstream's questions reach the client behind the call, whichever eras the two speak.",
-        "upstreams/server_requests/callers upstreams/calls/multi_round "
-        "upstreams/server_requests/request_handlers server/suspended_calls",
+        "upstreams/transports/callers upstreams/calls/attempts upstreams/transports/server_requests "
+        "server/suspended_calls",
         "e2e/test_upstreams_that_ask.py::"
         "test_forms_and_the_clients_model_are_asked_whoever_stands_behind "
         "e2e/test_upstreams_that_ask.py::"
@@ -319,7 +319,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-5",
         "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used "
         "or taken over is refused, and nothing runs twice.",
-        "server/suspended_calls upstreams/calls/multi_round upstreams/server_requests/request_handlers",
+        "server/suspended_calls upstreams/calls/attempts upstreams/transports/server_requests",
         "server/test_upstreams_suspended_calls.py::"
         "test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about "
         "server/test_upstreams_suspended_calls.py::"
@@ -339,7 +339,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-6",
         "Roots are those of the named workspace, else the client's; a client that lacks what a call needs gets an "
         "error that names it.",
-        "upstreams/server_requests/request_handlers upstreams/server_requests/callers gateway/gateway",
+        "upstreams/transports/server_requests upstreams/transports/callers gateway/gateway",
         "e2e/test_upstreams_that_ask.py::"
         "test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::"
@@ -353,7 +353,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-7",
         "Tasks and extensions pass only where both sides declare them; tools that need them are withheld.",
-        "upstreams/listing/entry_validation upstreams/envelope upstreams/server_requests/request_handlers",
+        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests",
         "upstreams/listing/test_listed_entries.py::"
         "test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not "
         "e2e/test_reasons_in_status.py::"
@@ -405,7 +405,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
-        "server/client_side upstreams/server_requests/request_handlers upstreams/server_requests/callers",
+        "server/client_side upstreams/transports/server_requests upstreams/transports/callers",
         "e2e/test_upstreams_that_ask.py::"
         "test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants "
         "e2e/test_upstreams_that_ask.py::"
@@ -526,13 +526,13 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "RSK-1",
         "What a tool claims about itself gives it a class: reading low, destroying critical, anything else high.",
-        "upstreams/listing/risk",
+        "upstreams/listing/proxy_tool",
         "upstreams/listing/test_risk.py::test_the_claimed_class_of_all_nine_hint_pairs",
     ),
     _rule(
         "RSK-2",
         "A claim is not believed against a name or a field that says otherwise; only you can lower a risk.",
-        "upstreams/listing/risk",
+        "upstreams/listing/proxy_tool",
         "upstreams/listing/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
         "upstreams/listing/test_risk.py::"
         "test_a_field_for_code_in_a_branch_of_the_root_gives_a_tool_away_too "
@@ -544,7 +544,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "RSK-3",
         "No claim lets a call through unasked: only five reading tools, your rules and upstreams you vouch for do.",
-        "calls/permissions/mode upstreams/listing/risk calls/meta_call",
+        "calls/permissions/mode upstreams/listing/proxy_tool calls/meta_call",
         "upstreams/listing/test_risk.py::"
         "test_a_claim_alone_is_never_allowed_unasked_and_its_hints_pass_as_they_came "
         "upstreams/test_hostile_upstreams.py::"
@@ -556,7 +556,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "RSK-4",
         "Hints pass as they came unless the risk is higher; then the careful value is shown, and missing ones stay "
         "missing.",
-        "upstreams/listing/risk upstreams/listing/proxy_tool",
+        "upstreams/listing/proxy_tool upstreams/listing/proxy_tool",
         "upstreams/listing/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
         "upstreams/listing/test_risk.py::test_missing_hints_stay_missing",
     ),
@@ -617,7 +617,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "LIF-6",
         "A call that may have run is never run again; one that provably did not is tried once more.",
-        "upstreams/calls/calls upstreams/calls/connection_provider upstreams/faults",
+        "upstreams/calls/calls upstreams/calls/attempts upstreams/faults",
         "upstreams/calls/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
         "upstreams/calls/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more "
         "upstreams/calls/test_calls.py::test_it_is_not_tried_a_third_time "
@@ -816,7 +816,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "WSP-1",
         "Clients share a connection to an upstream where everything it depends on is equal, and never otherwise.",
-        "upstreams/connection_pool upstreams/server_requests/callers",
+        "upstreams/connection_pool upstreams/transports/callers",
         "upstreams/test_connection_pool.py::"
         "test_sessions_of_a_principal_share_a_process_and_principals_never_do "
         "upstreams/test_connection_pool.py::"
@@ -879,7 +879,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-4",
         "Search ranks by words of names, titles, descriptions and parameters, and finds what people ask for.",
-        "catalog/search_index",
+        "catalog/search",
         "catalog/test_search_index.py::test_DEF_4_*",
     ),
     _rule(
@@ -921,7 +921,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "You log in by a command, or at a page that your client shows you while the call waits; no browser opens "
         "unasked, and an error names the command.",
         "cli/auth upstreams/oauth upstreams/oauth/pending_login upstreams/calls/login_offers "
-        "upstreams/calls/login_offers upstreams/calls/connection_provider",
+        "upstreams/calls/login_offers upstreams/calls/attempts",
         "upstreams/oauth/test_logins.py::"
         "test_an_upstream_that_wants_a_login_says_so_and_its_calls_name_the_command "
         "upstreams/oauth/test_logins.py::test_somebody_who_is_there_logs_in_while_the_call_waits "
@@ -958,7 +958,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PIN-2",
         "Checking the lock changes nothing and has an exit code; a launch that names no version is told.",
-        "cli/lock gateway/status/findings upstreams/pinning/launch_fingerprint",
+        "cli/lock gateway/status/doctor upstreams/pinning/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
         "gateway/status/test_findings.py::test_a_launch_that_names_no_version_is_told "
@@ -969,14 +969,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHN-1",
         "goat-mcp works behind goat-mcp, in every pair of eras.",
-        "core/names server/middleware upstreams/envelope",
+        "core/names server/adapter upstreams/envelope",
         "e2e/test_gateway_chains.py::test_a_tool_behind_two_gateways_is_called_in_every_pair_of_eras "
         "core/test_names.py::test_a_name_that_was_put_together_comes_apart_the_same",
     ),
     _rule(
         "CHN-2",
         "A circle of gateways is noticed, named and ended; the rest goes on.",
-        "server/middleware core/gateway_chain upstreams/listing/paging",
+        "server/adapter core/gateway_chain upstreams/listing/paging",
         "e2e/test_gateway_chains.py::"
         "test_a_gateway_that_is_its_own_upstream_notices_and_serves_the_rest "
         "e2e/test_gateway_chains.py::"
@@ -987,7 +987,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "OBS-1",
         "Status tells of every upstream how it does, why, since when, what it offers and what is withheld.",
-        "gateway/status/gateway_status gateway/status/upstream_entry gateway/status/gateway_status cli/status",
+        "gateway/status/gateway_status gateway/status/gateway_status gateway/status/gateway_status cli/status",
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
         "cli/test_status.py::"
@@ -997,7 +997,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "OBS-2",
         "Doctor calls no tool; what it finds has an id, a detail and a remedy, and the exit code says the kind.",
-        "gateway/status/doctor gateway/status/findings gateway/status/findings gateway/status/findings cli/doctor",
+        "gateway/status/doctor gateway/status/doctor gateway/status/doctor gateway/status/doctor cli/doctor",
         "cli/test_doctor.py::test_nothing_is_found_where_nothing_is_wrong_and_no_tool_is_called "
         "cli/test_doctor.py::test_each_trouble_has_its_finding_its_remedy_and_its_exit_status",
     ),

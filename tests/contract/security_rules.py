@@ -149,7 +149,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-3",
         "Rules are held against whole words; a longer word or another path is not what was allowed.",
-        "commands/shell/pattern commands/shell/script_rules",
+        "commands/shell/script_rules commands/shell/script_rules",
         "commands/shell/test_pattern.py::test_a_longer_word_another_place_or_a_path_does_not_match",
     ),
     _rule(
@@ -184,7 +184,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5b",
         "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
         "would is refused; an ask rule asks.",
-        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use calls/permissions/command_files",
+        "commands/shell/script_files commands/shell/known_values commands/shell/file_use "
+        "calls/permissions/command_files",
         "calls/permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
         "calls/permissions/test_file_rules_against_real_bash.py::"
         "test_everyday_commands_run_beside_rules_about_files",
@@ -214,7 +215,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-2",
         "bubblewrap shows a command its workspace and the system's programs, and nothing else.",
-        "commands/sandbox/bubblewrap commands/sandbox/mounts commands/sandbox/policy",
+        "commands/sandbox/bubblewrap commands/sandbox/bubblewrap commands/sandbox/policy",
         "commands/sandbox/test_bubblewrap_traps.py::test_git_works_in_the_workspace "
         "commands/sandbox/test_bubblewrap_traps.py::test_homes_and_the_state_directory_are_not_there",
         "Linux only.",
@@ -261,7 +262,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-7",
         "A command's environment is built from a short list.",
-        "processes/environment commands/sandbox/bubblewrap server/undumpable",
+        "processes/environment commands/sandbox/bubblewrap cli/serve",
         "processes/test_environment.py::test_an_environment_is_built_from_the_list "
         "tools/test_bash_sandbox.py::test_bx_09* e2e/test_undumpable.py::test_f13_21*",
         "As root an unsandboxed command can read the server's own variables in /proc, as it can do anything. "
@@ -292,7 +293,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-2",
         "A name is resolved once, every address is checked, and the checked one is dialled.",
-        "web/http/resolver web/http/guarded_connections",
+        "web/http/resolver web/http/exchange",
         "web/http/test_client.py::"
         "test_wf_34_a_changing_resolver_is_asked_once_and_the_checked_address_is_dialled "
         "web/http/test_client.py::test_one_private_address_among_public_ones_refuses_them_all",
@@ -342,7 +343,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-9",
         "A page comes as marked data, without what a reader would not see.",
-        "web/pages/page_questions web/pages/html_worker",
+        "tools/web_fetch web/pages/html_worker",
         "web/pages/test_html_worker.py::test_what_nobody_would_see_is_left_out",
         "A model may still follow what a page says.",
     ),
@@ -443,7 +444,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/runner calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/runner calls/hooks/options settings/claude",
         "calls/hooks/test_runner.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
@@ -517,7 +518,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
-        "upstreams/listing/entry_validation upstreams/listing/risk "
+        "upstreams/listing/entry_validation upstreams/listing/proxy_tool "
         "upstreams/listing/suspicious_texts upstreams/calls/visible_results",
         "upstreams/test_hostile_upstreams.py::test_up_20* "
         "upstreams/test_hostile_upstreams.py::test_up_22* "
@@ -530,11 +531,11 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
         "files/documents/visible_text catalog/schemas/visible_schema "
         "upstreams/listing/entry_validation "
-        "upstreams/server_requests/request_handlers upstreams/listing/suspicious_texts "
+        "upstreams/transports/server_requests upstreams/listing/suspicious_texts "
         "upstreams/pinning/pin_review",
         "upstreams/listing/test_listed_entries.py::test_f13_12* "
         "upstreams/listing/test_entry_validation.py::test_f13_12* "
-        "upstreams/server_requests/test_visible_messages.py::test_f13_12* "
+        "upstreams/transports/test_visible_messages.py::test_f13_12* "
         "upstreams/listing/test_suspicious_texts.py::test_f13_12* "
         "upstreams/pinning/test_suspicious_pins.py::test_f13_12*",
         "The scan knows phrases, not meanings; it is in English. URIs of resources pass as they are, and so does what "
@@ -545,8 +546,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "An upstream gets a minimal environment, is started without a shell, is sandboxed where its entry says so, and "
         "asks a client only what its entry allows.",
         "upstreams/transports/stdio_transport "
-        "upstreams/server_requests/request_handlers upstreams/server_requests/callers "
-        "upstreams/server_requests/request_handlers",
+        "upstreams/transports/server_requests upstreams/transports/callers "
+        "upstreams/transports/server_requests",
         "upstreams/test_hostile_upstreams.py::test_up_29* "
         "upstreams/test_hostile_upstreams.py::test_up_30* "
         "upstreams/test_sandboxed_upstreams.py::test_* "
@@ -589,14 +590,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HTTP-4",
         "Bodies, headers, connections, sessions and rates are bounded.",
-        "server/http/server server/http/connections server/http/body server/http/rate_limiter",
+        "server/http/server server/http/connections server/http/body server/http/principal_limits",
         "e2e/test_http_cases.py::test_ht_13* e2e/test_http_cases.py::test_ht_15*",
     ),
     _rule(
         "R-HTTP-4b",
         "No principal, and nobody without a token, shuts others out: sessions and connections are shared fairly, a "
         "message that can be read in two ways is 400, and a refused body ends the connection.",
-        "server/http/fair_shares server/http/sessions server/http/connections server/http/framing server/http/body",
+        "server/http/principal_limits server/http/sessions server/http/connections server/http/body",
         "server/http/test_http_shutting_out.py::test_f13_09* "
         "server/http/test_fair_shares.py::test_nobody_is_shut_out "
         "server/http/test_framing.py::test_f13_24* server/http/test_framing.py::test_f13_25* "

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.catalog.builtin_contracts import meta_contracts
 from goat_mcp.catalog.filter import TEAMS_VARIABLE
 from goat_mcp.catalog.registry import AnyTool

@@ -14,7 +14,7 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.settings.settings import setting_keys
 from goat_mcp.tools import docs as tool_docs
-from goat_mcp.tools.docs.page import document
+from goat_mcp.tools.docs import document
 from tests.contract.test_every_tool import gateway_in
 
 FOLDER = Path(str(tool_docs.__file__)).parent

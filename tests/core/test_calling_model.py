@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.agents.models.choice import is_local
-from goat_mcp.core.calling_model import calling_model
-from goat_mcp.core.context import ToolContext
+from goat_mcp.core.context import ToolContext, calling_model
 from goat_mcp.core.model import CallingModel
 
 

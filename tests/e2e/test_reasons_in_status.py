@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from goat_mcp.gateway.status.upstream_entry import upstream_entry
+from goat_mcp.gateway.status.gateway_status import upstream_entry
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
 from goat_mcp.upstreams.status import ReasonCode
 from tests.e2e.conftest import fill

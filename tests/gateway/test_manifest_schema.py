@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
 from goat_mcp.catalog.filter import ProfileOptions
+from goat_mcp.cli.manifest_new import LANGUAGES, scaffold
 from goat_mcp.gateway.build.manifests import shipped_folder
 from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.manifests.kinds import KINDS, is_manifest, read_declared
-from goat_mcp.manifests.problem import BrokenManifest
-from goat_mcp.manifests.scaffold import LANGUAGES, scaffold
-from goat_mcp.manifests.yaml_document import read_documents
+from goat_mcp.manifests.yaml_document import BrokenManifest, read_documents
 from goat_mcp.upstreams.config.entry_parser import KNOWN_KEYS
 from tests.manifests.documents import GOOD, TOOL, put
 from tests.manifests.test_bad_manifests import BAD

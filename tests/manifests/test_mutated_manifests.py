@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.manifests.folder import ManifestFolders
 from goat_mcp.manifests.kinds import is_manifest, read_declared
-from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
-from goat_mcp.manifests.yaml_document import read_documents
+from goat_mcp.manifests.yaml_document import BrokenManifest, ManifestProblem, read_documents
 from tests.manifests.documents import GOOD, TOOL, put
 from tests.repetitions import examples
 

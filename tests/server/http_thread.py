@@ -18,7 +18,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http.server import HttpServer, parse_address
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 OPERATORS = "token-of-the-operator-0123456789-0123456789"

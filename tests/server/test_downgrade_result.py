@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp_types import methods
 
-from goat_mcp.server.downgrade_result import downgraded_result, is_known_everywhere
+from goat_mcp.server.result_compatibility import downgraded_result, is_known_everywhere
 
 both_eras = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 CALL = "tools/call"

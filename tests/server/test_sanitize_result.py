@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.json_values import is_deeper
-from goat_mcp.server.downgrade_result import downgraded_result
-from goat_mcp.server.sanitize_result import MAX_DEPTH, sanitized_answer, sanitized_result
+from goat_mcp.server.result_compatibility import MAX_DEPTH, downgraded_result, sanitized_answer, sanitized_result
 
 GOOD = {"type": "text", "text": "good 🐐"}
 

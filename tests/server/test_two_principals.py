@@ -19,15 +19,15 @@ from typing import Any, cast
 import pytest
 
 import goat_mcp
-from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
+from goat_mcp.agents.spawner import LiveAgent, LiveAgents
 from goat_mcp.agents.teams.bus import AgentBus
 from goat_mcp.agents.teams.coordinator import TeamCoordinator
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.records import TaskRecords
@@ -394,10 +394,8 @@ HOLDS_NOTHING_OF_CALLERS = (
     "catalog/offerings",
     "catalog/presets",
     "catalog/registry",
-    "catalog/resource_catalog",
     "catalog/schemas",
     "catalog/search",
-    "catalog/search_index",
     "cli/hosts",
     "commands/compression",
     "commands/sandbox",
@@ -418,24 +416,30 @@ HOLDS_NOTHING_OF_CALLERS = (
     "upstreams/listing",
     "upstreams/oauth",
     "upstreams/pinning",
-    "upstreams/transports",
+    "upstreams/transports/child_pipes",
+    "upstreams/transports/connect",
+    "upstreams/transports/frames",
+    "upstreams/transports/http_transport",
+    "upstreams/transports/notices",
+    "upstreams/transports/stdio_transport",
     "upstreams/upstreams",
     "web/http",
     "web/pages",
 )
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
-    "agents/live_agents:LiveAgents._live": OWN,
+    "agents/spawner:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
-    "agents/type_files:AgentTypes.types": "files of the workspace",
+    "agents/agent_types:AgentTypes.types": "files of the workspace",
     **dict.fromkeys(
         ("calls/concurrency_limiter:ConcurrencyLimiter._away", "calls/concurrency_limiter:ConcurrencyLimiter._running"),
         OWN,
     ),
     "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
     "files/changes/staged_files:SessionStage._ids": "by session",
-    "calls/extensions/steps:Steps._hidden": "by session",
-    "catalog/uri_ownership:UriOwnership._sessions": "by session",
+    "calls/extensions/extension_points:Steps._hidden": "by session",
+    "catalog/resource_catalog:ResourceCatalogs._catalogs": "by profile; holds no answers",
+    "catalog/resource_catalog:UriOwnership._sessions": "by session",
     "calls/hooks/session_events:SessionEvents._begun": "by session",
     "calls/permissions/permission:Permission._merged": OWN,
     "calls/permissions/plan_approval:PlanApproval._waiting": "by principal and session",
@@ -448,9 +452,9 @@ IN_MEMORY = {
     "server/client_roots:ClientRoots._known": "by session",
     "server/stdio/frame_writer:FrameWriter._held_back": "of one connection",
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
-    "server/http/rate_limiter:PrincipalRateLimiter._buckets": OWN,
+    "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
     "server/http/sessions:PrincipalSessions._sessions": OWN,
-    "server/http/fair_shares:FairShares._held": OWN,
+    "server/http/principal_limits:FairShares._held": OWN,
     "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
     "server/client_side:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
@@ -485,8 +489,11 @@ IN_MEMORY = {
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",
     "upstreams/calls/subscriptions:Subscriptions._refused": "what the upstream said",
     "upstreams/calls/subscriptions:Subscriptions._turns": "locks",
-    "upstreams/server_requests/callers:Callers._notices": "of one connection, which is of one principal",
-    "upstreams/server_requests/callers:Callers._of_url": "of one connection, which is of one principal",
+    "upstreams/calls/upstream_limiter:ConcurrencyLimiter._running": "counts by owner",
+    "upstreams/calls/upstream_limiter:ConcurrencyLimiter._served": "counts by owner",
+    "upstreams/transports/callers:Callers._notices": "of one connection, which is of one principal",
+    "upstreams/transports/connection:Connection._param_headers": "schemas of an upstream",
+    "upstreams/transports/callers:Callers._of_url": "of one connection, which is of one principal",
 }
 
 

@@ -10,7 +10,7 @@ import anyio
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.mcp_resources import ServerResources
+from goat_mcp.core.resources import ServerResources
 
 
 @dataclass

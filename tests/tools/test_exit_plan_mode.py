@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import Approval, Mode
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.cli.plan import plan as plan_command
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply, nobody_to_ask

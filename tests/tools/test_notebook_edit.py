@@ -536,7 +536,7 @@ async def test_large_outputs_of_other_cells_stay_as_they_are(desk: Desk) -> None
 
 
 def test_the_tool_starts_without_nbformat() -> None:
-    heavy = "('nbformat', 'goat_mcp.files.editing.notebook_file', 'jsonschema')"
+    heavy = "('nbformat', 'jsonschema')"
     program = f"import sys, goat_mcp.tools.notebook_edit; print([m for m in {heavy} if m in sys.modules])"
 
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

@@ -12,7 +12,7 @@ import pytest
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.mcp_resources import ServerResources
+from goat_mcp.core.resources import ServerResources
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles

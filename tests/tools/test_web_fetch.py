@@ -22,7 +22,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.computing import worker_process
 from goat_mcp.tools import web_fetch
 from goat_mcp.web.http.target import parse_target
-from goat_mcp.web.pages import conversion
+from goat_mcp.web.pages import pages as conversion
 from goat_mcp.web.pages.robots import Robots
 from tests.tools.fetching import Repeating, ScriptedModel, WatchedGuard, WebDesk, page_text
 from tests.web.http.certificates import self_signed

@@ -19,7 +19,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, CallClock, ProgressRelay
-from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNSENT, Callers
+from goat_mcp.upstreams.transports.callers import LOGS_AT_ONCE, MAX_UNSENT, Callers
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioTransport
 from goat_mcp.upstreams.transports.frames import FrameReader
 from goat_mcp.upstreams.transports.notices import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits

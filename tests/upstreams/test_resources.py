@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.resources import McpResources
 from goat_mcp.upstreams.listing.paging import MAX_ENTRIES, MAX_PAGES
 from goat_mcp.upstreams.status import UpstreamState
 from tests.free_port import free_port

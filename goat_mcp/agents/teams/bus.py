@@ -12,8 +12,7 @@ from typing import Any
 
 from goat_mcp.agents.agent_start import SpawnRequest, agent_id_of
 from goat_mcp.agents.inbox import Inbox, PendingRequest, mark_untrusted
-from goat_mcp.agents.live_agents import LiveAgent
-from goat_mcp.agents.spawner import Spawner
+from goat_mcp.agents.spawner import LiveAgent, Spawner
 from goat_mcp.agents.teams.coordinator import TeamCoordinator, check_name
 from goat_mcp.agents.teams.mailbox import Letter
 from goat_mcp.agents.teams.team import LEAD

@@ -18,8 +18,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from goat_mcp.calls.extensions.steps import Step
-from goat_mcp.calls.extensions.wrapping import CallNext, Extension
+from goat_mcp.calls.extensions.extension_points import CallNext, Extension, Step
 from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.patterns import exact_path_pattern
-from goat_mcp.calls.permissions.rule import FILE_WRITERS, REQUESTS, BrokenRule, parse_rule
+from goat_mcp.calls.permissions.rule import FILE_WRITERS, REQUESTS, BrokenRule, Call, parse_rule
 from goat_mcp.core.elicitation import Form, Option, Question
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.files.documents.visible_text import make_visible
@@ -92,8 +91,7 @@ def _of_tool(call: Call) -> tuple[str, ...]:
 def _of_script(call: Call) -> tuple[str, ...]:
     import shlex
 
-    from goat_mcp.commands.shell.pattern import CommandPattern
-    from goat_mcp.commands.shell.script_rules import allowed_by
+    from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by
 
     script = call.script
     if call.arguments.get("env"):

@@ -17,8 +17,7 @@ from pathlib import Path
 from posixpath import basename, join, normpath, split
 from typing import NamedTuple
 
-from goat_mcp.calls.permissions.call import Call
-from goat_mcp.calls.permissions.rule import Rule
+from goat_mcp.calls.permissions.rule import Call, Rule
 from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
 

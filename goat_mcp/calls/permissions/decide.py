@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
-from goat_mcp.calls.permissions.rule import CommandSpecifier, Rule
+from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule
 from goat_mcp.calls.permissions.rules import RuleList, RuleSet, families_of
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
 
 @dataclass(frozen=True)

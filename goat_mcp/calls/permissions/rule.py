@@ -10,11 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.patterns import PathPattern, parse_path_pattern, text_pattern
 from goat_mcp.catalog.builtin_contracts import builtin_names, names_of_ours
 from goat_mcp.core.names import (
@@ -24,10 +24,73 @@ from goat_mcp.core.names import (
     InvalidName,
     split_name,
 )
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_parsing import ShellScript
+    from goat_mcp.commands.shell.script_rules import CommandPattern
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Call:
+    """Paths are absolute. `asked` are those the call names, before links are followed; `reads` and `writes` the real
+    ones. `roots` are the workspace's directories, which relative patterns speak of. `directory` is where a command
+    would begin. `runs` is shell text that it runs beside its `command` (see `Access`)."""
+
+    spec: ToolSpec
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    asked: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    directory: str = ""
+    runs: tuple[str, ...] = ()
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Every path it names and every file it touches: a deny rule may mean any of them (R-FILE-5)."""
+        return tuple(dict.fromkeys((*self.asked, *self.reads, *self.writes)))
+
+    @cached_property
+    def script(self) -> ShellScript:
+        """The command of a Bash call, taken apart: for rules that allow, which mean no call with variables of its
+        own."""
+        from goat_mcp.commands.shell.script_parsing import read_script
+
+        return read_script(self._command)
+
+    @cached_property
+    def scripts(self) -> tuple[ShellScript, ...]:
+        """All the shell text that would run, taken apart, for rules that deny or ask. Variables of the call's own
+        count as exported by it (R-SHELL-5b)."""
+        own = (self._command,) if self.spec.rule_name == "Bash" else ()
+        if not self.exports and not self.runs:
+            return (self.script,) if own else ()
+        from goat_mcp.commands.shell.script_parsing import read_script
+
+        return tuple(read_script(self.exports + text) for text in (*own, *self.runs))
+
+    @cached_property
+    def exports(self) -> str:
+        """The line that sets the variables of the argument `env`; empty if there are none."""
+        variables: Any = self.arguments.get("env")
+        if not isinstance(variables, Mapping) or not variables:
+            return ""
+        import shlex
+
+        pairs = cast("Mapping[str, Any]", variables).items()
+        # What is no variable's name is refused before anything runs.
+        named = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in pairs if _NAME.fullmatch(name))
+        return f"export {named}\n" if named else ""
+
+    @property
+    def _command(self) -> str:
+        return str(self.arguments.get("command", ""))
+
 
 SEARCHES = frozenset({"Glob", "Grep"})
 FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "file-system__write"})
@@ -152,7 +215,7 @@ def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
     if len(text) > _MAX_PATTERN_CHARS:
         raise ValueError(f"the pattern is over {_MAX_PATTERN_CHARS} characters long")
     if tool == "Bash":
-        from goat_mcp.commands.shell.pattern import CommandPattern
+        from goat_mcp.commands.shell.script_rules import CommandPattern
 
         return CommandSpecifier(CommandPattern.parse(text))
     if tool in SEARCHES:

@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.patterns import PathPatterns
 from goat_mcp.calls.permissions.rule import (
     FILE_WRITERS,
     FILES,
     SEARCHES,
+    Call,
     CommandSpecifier,
     PathSpecifier,
     Rule,
@@ -23,7 +23,7 @@ from goat_mcp.calls.permissions.rule import (
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
 WRITES_OF_COMMANDS = ("Edit", "Write")
 """Whose rules hold for the files that a command certainly changes."""

@@ -20,7 +20,7 @@ from goat_mcp.cli.hosts.switches import off_switch, projects_without
 from goat_mcp.cli.hosts.translate import Translated, translated
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
-from goat_mcp.upstreams.config.self_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
+from goat_mcp.upstreams.config.entry import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
 OWN_NAME = "goat"
 _UPSTREAMS_FLAG = "--upstreams"

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from goat_mcp.commands.sandbox.git_directories import WatchedFolder, entries_of
 from goat_mcp.commands.sandbox.no_follow import NoFollow
+from goat_mcp.commands.sandbox.temporary_folders import SESSIONS, remove_stale_sessions
 from goat_mcp.files.workspace.protected import RESUMED, SET_ASIDE
 
 _MAX_SHOWN = 5
@@ -243,3 +244,12 @@ def _move(opener: NoFollow, path: Path, store: int, name: str) -> None:
         shutil.rmtree(aside, ignore_errors=True, dir_fd=store)
         with contextlib.suppress(OSError):
             os.unlink(aside, dir_fd=store)
+
+
+def main(arguments: list[str]) -> None:
+    """Started by `launcher` when a server is gone, however it ended: remove its placeholders and its session folders.
+
+    `arguments`: the folder of the notes, in which the session folders are too.
+    """
+    Placeholders(Path(arguments[0])).clean_up()
+    remove_stale_sessions(Path(arguments[0]) / SESSIONS)

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from goat_mcp.commands.shell.options.build_tools import CHECKERS, SINGLE_TABLES, TOOLS
 from goat_mcp.commands.shell.options.file_programs import find_problem
-from goat_mcp.commands.shell.options.sed import sed_problem
-from goat_mcp.commands.shell.options.text_programs import READERS
+from goat_mcp.commands.shell.options.text_programs import READERS, sed_problem
 from goat_mcp.commands.shell.options.verbs import VERB_TOOLS
 from goat_mcp.commands.shell.words import names
 

@@ -15,7 +15,7 @@ from goat_mcp.commands.shell.words import MAX_COMMANDS, MAX_SCRIPT_BYTES, Words,
 
 if TYPE_CHECKING:  # brings tree_sitter
     from goat_mcp.commands.shell.command_extraction import ExtractedCommands
-    from goat_mcp.commands.shell.file_uses import ScriptFiles
+    from goat_mcp.commands.shell.script_files import ScriptFiles
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 TOO_SLOW = "text that takes too long to read"
@@ -46,7 +46,7 @@ class ShellScript:
     @cached_property
     def files(self) -> ScriptFiles:
         """The files that its commands name."""
-        from goat_mcp.commands.shell.file_uses import script_files
+        from goat_mcp.commands.shell.script_files import script_files
 
         return script_files(self.extracted, self.hidden, str(Path.home()))
 

@@ -21,8 +21,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.files.changes.call_files import DirectFiles, with_not_kept
 from goat_mcp.files.changes.change import Author, Content, sha256_of, sha256_on_disk
-from goat_mcp.files.changes.review import Decider, Review
-from goat_mcp.files.changes.staged import StagedChange
+from goat_mcp.files.changes.review import Decider, Review, StagedChange
 from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath, WrittenFile
 from goat_mcp.files.workspace.refusals import not_found, stale

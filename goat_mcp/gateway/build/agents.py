@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goat_mcp.agents.agent_type import AgentType
+from goat_mcp.agents.agent_types import AgentType, TypeFiles
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
@@ -18,7 +18,6 @@ from goat_mcp.agents.spawner import Spawner
 from goat_mcp.agents.teams.bus import AgentBus
 from goat_mcp.agents.teams.coordinator import TeamCoordinator
 from goat_mcp.agents.teams.members import AgentMembers
-from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import WorktreeCalls, Worktrees
 from goat_mcp.calls.batch import BatchOutcome
 from goat_mcp.calls.pipeline import CallRequest

@@ -15,7 +15,7 @@ from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.catalog.search import CatalogSearch
 from goat_mcp.core.lazy import Lazy
-from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.resources import McpResources
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import BuiltinTool

@@ -25,11 +25,11 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import DeclaredEntry
 
 if TYPE_CHECKING:  # loaded where there are some
-    from goat_mcp.agents.agent_type import AgentType
+    from goat_mcp.agents.agent_types import AgentType
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.manifests import Manifests, ManifestServices
-    from goat_mcp.manifests.problem import ManifestProblem
     from goat_mcp.manifests.skills import SkillProblem
+    from goat_mcp.manifests.yaml_document import ManifestProblem
 
 
 ChosenT = TypeVar("ChosenT")
@@ -124,7 +124,7 @@ class DeclaredTools:
         return chosen
 
     def _stays(self, what: str) -> ManifestProblem:
-        from goat_mcp.manifests.problem import ManifestProblem
+        from goat_mcp.manifests.yaml_document import ManifestProblem
 
         assert self._manifests is not None
         return ManifestProblem(
@@ -168,7 +168,7 @@ class DeclaredTools:
                     copy = chosen_manifests.copy_of(folder, self.settings, self._state)
                 except BrokenSettings as broken:
                     # A start would stop; a session goes on, without what could become a model's own code.
-                    from goat_mcp.manifests.problem import ManifestProblem
+                    from goat_mcp.manifests.yaml_document import ManifestProblem
 
                     problem = ManifestProblem(folder, 0, f"nothing of it is used: {broken.message}", broken.suggestion)
                     self._folder_problems = (*self._folder_problems, problem)

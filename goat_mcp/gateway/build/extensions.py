@@ -17,8 +17,8 @@ from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.sessions import Sessions
 
 if TYPE_CHECKING:  # loaded when a file is named, or a hook or an extension is configured
+    from goat_mcp.calls.extensions.extension_points import Steps
     from goat_mcp.calls.extensions.installed import InstalledExtension
-    from goat_mcp.calls.extensions.steps import Steps
     from goat_mcp.calls.hooks import Hooks
     from goat_mcp.calls.hooks.runner import Programs
     from goat_mcp.settings.claude import ClaudeSettings
@@ -119,7 +119,7 @@ def _chosen_steps(extensions: Sequence[InstalledExtension], services: Services) 
     steps = [(extension.name, extension.step) for extension in extensions if extension.step is not None]
     if not steps:
         return None
-    from goat_mcp.calls.extensions.steps import Steps
+    from goat_mcp.calls.extensions.extension_points import Steps
 
     return Steps(steps, lambda name, bug: services.telemetry.unexpected("step", f"extension {name}", bug))
 

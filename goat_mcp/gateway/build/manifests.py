@@ -23,7 +23,7 @@ from goat_mcp.state.directory import StateDirectory
 if TYPE_CHECKING:  # most starts have no manifests
     from goat_mcp.manifests.folder import ManifestFolders, ManifestSet
     from goat_mcp.manifests.kinds import ProfileDocument
-    from goat_mcp.manifests.problem import ManifestProblem
+    from goat_mcp.manifests.yaml_document import ManifestProblem
 
 
 def _folders(settings: Settings) -> Sequence[Path]:

@@ -25,18 +25,18 @@ from goat_mcp.gateway.server_visibility import ServerVisibility
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:
-    from goat_mcp.agents.agent_type import AgentType
+    from goat_mcp.agents.agent_types import AgentType
     from goat_mcp.calls.batch import BatchOutcome
     from goat_mcp.calls.hooks.session_events import SessionEvents
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
     from goat_mcp.catalog.resource_catalog import ResourceCatalogs
-    from goat_mcp.core.agent_runtime import AgentRuntime
     from goat_mcp.files.memory import Memories
     from goat_mcp.gateway.build.agents import GatewayAgents
     from goat_mcp.gateway.build.resources import OwnResources
     from goat_mcp.gateway.preflight import Preflight
     from goat_mcp.gateway.resource_calls import ResourceCalls
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
+    from goat_mcp.manifests.handler_api import AgentRuntime
     from goat_mcp.manifests.manifests import ManifestServices
 
 

@@ -15,7 +15,7 @@ from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
     from goat_mcp.settings.claude import ClaudeSettings
 
 _BLOCKED = "bash.blocked: "
@@ -66,7 +66,7 @@ def _blocked(commands: Sequence[str]) -> list[Rule]:
 
 def _command(key: str, text: str) -> CommandPattern:
     """A command by the words it begins with."""
-    from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.commands.shell.script_rules import CommandPattern
 
     try:
         return CommandPattern.parse(text if "*" in text else f"{text} *")

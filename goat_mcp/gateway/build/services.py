@@ -15,8 +15,7 @@ from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
 from goat_mcp.gateway.build.audit import audit_log
-from goat_mcp.gateway.build.working_directories import WorkingDirectories
-from goat_mcp.gateway.path_checks import check_state, scope_of
+from goat_mcp.gateway.build.working_directories import WorkingDirectories, check_state, scope_of
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.settings.settings import Settings
@@ -150,8 +149,7 @@ class Services:
     def _changes(self) -> FileChanges:
         from goat_mcp.files.changes.file_changes import FileChanges
         from goat_mcp.files.changes.journal import Journal, JournalLimits
-        from goat_mcp.files.changes.review import Review
-        from goat_mcp.files.changes.staged import StagedChanges
+        from goat_mcp.files.changes.review import Review, StagedChanges
 
         def warn(path: Path) -> None:
             self.telemetry.warning("damaged record set aside", path=str(path))

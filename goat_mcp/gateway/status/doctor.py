@@ -1,26 +1,274 @@
-"""What `goat-mcp doctor` tries out (OBS-2): it connects to every upstream and lists it; it calls no tool."""
+"""What `goat-mcp doctor` finds (OBS-2): an id for programs, a detail and a remedy for people, and how bad it is.
+
+It reads entries and files, connects to every upstream and lists it; it calls no tool.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
+from ipaddress import ip_address
+from pathlib import Path, PurePath
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 
 from goat_mcp.commands.sandbox.sandbox import SandboxState
-from goat_mcp.gateway.status.findings import (
-    Finding,
-    launch_findings,
-    state_findings,
-    upstream_file_findings,
-    upstream_findings,
-)
+from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.reason_pages import REASON_PAGES
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
+
+OK, USAGE, AUTH, UNREACHABLE, TOOL_ERROR, SCHEMA = 0, 1, 3, 4, 5, 6
+ExitCode = Literal[0, 1, 3, 4, 5, 6]
+_FIRST = (USAGE, AUTH, UNREACHABLE, TOOL_ERROR, SCHEMA)
+_R = ReasonCode
+_EXIT: dict[ReasonCode, ExitCode] = {
+    _R.CONFIG_ERROR: USAGE,
+    _R.SELF_LAUNCH: USAGE,
+    _R.AUTH_REQUIRED: AUTH,
+    _R.LIST_FAILED: TOOL_ERROR,
+    _R.QUARANTINED: TOOL_ERROR,
+    _R.BROKEN_ENTRY: SCHEMA,
+    _R.BROKEN_SCHEMA: SCHEMA,
+    _R.HIDDEN_DATA: SCHEMA,
+    _R.SCHEMA_TOO_LARGE: SCHEMA,
+    _R.SCHEMA_TOO_DEEP: SCHEMA,
+    # These leave everything else in use, or were asked for.
+    _R.DISABLED: 0,
+    _R.TOOL_DISABLED: 0,
+    _R.TASKS_ONLY: 0,
+    _R.UNKNOWN_KEY: 0,
+    _R.LIST_TRUNCATED: 0,
+    _R.NAME_COLLISION: 0,
+    _R.LISTED_TWICE: 0,
+    _R.GATEWAY_CYCLE: 0,
+    _R.LAUNCH_CHANGED: 0,
+}
+"""Whatever is not here keeps an upstream from being reached."""
+
+_OTHERS = 0o077
+_OTHERS_WRITE = 0o022
+_MAX_FILES = 2000
+
+_NODE = frozenset({"npx", "bunx", "pnpx"})
+_PYTHON = frozenset({"uvx", "pipx"})
+_WORDS = frozenset({"run", "exec", "dlx", "tool", "x"})
+_TAKES_A_WORD = frozenset({"--from", "--with", "--python", "-p", "--package", "--index", "--spec", "-w"})
+_NODE_VERSION = re.compile(r"^@?[^@]+@v?\d[\w.+-]*$")
+_PYTHON_VERSION = re.compile(r"(==|@)v?\d[\w.!+-]*$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """`exit_code` is what it alone would make of doctor's exit status; a warning's is 0."""
+
+    id: str
+    detail: str
+    fix: str
+    about: str = ""
+    exit_code: ExitCode = 0
+
+    @property
+    def severity(self) -> Literal["error", "warning"]:
+        return "error" if self.exit_code else "warning"
+
+    def wire(self) -> dict[str, Any]:
+        return {**asdict(self), "severity": self.severity}
+
+
+def exit_status(findings: list[Finding]) -> int:
+    """Of several the first that must be fixed: a wrong configuration, then a login, then what cannot be reached."""
+    codes = {finding.exit_code for finding in findings}
+    return next((code for code in _FIRST if code in codes), OK)
+
+
+def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
+    """All findings of its status. What it lists is read, nothing of it is called."""
+    name = status.name
+    if status.reason_code:
+        yield _of(status.reason_code, name, status.detail)
+    elif status.state is not UpstreamState.READY:
+        yield _of(ReasonCode.START_TIMEOUT, name, "it did not get ready while doctor waited")
+    for withheld in status.withheld:
+        if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
+            yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
+    for collision in status.collisions:
+        yield _of(ReasonCode.NAME_COLLISION, name, collision)
+    for unchecked in status.unchecked_outputs:
+        yield Finding(
+            id="output_schema_unused",
+            about=name,
+            detail=f"its outputSchema is not used: {unchecked}",
+            fix="Report it to whoever makes the server; the tool itself works.",
+        )
+    if status.junk_lines:
+        yield Finding(
+            id="junk_on_stdout",
+            about=name,
+            detail=f"{status.junk_lines} lines on its stdout were no messages and were skipped",
+            fix="Report it to whoever makes the server: what it prints belongs on stderr.",
+        )
+    for mention in status.mentions:
+        yield Finding(
+            id="speaks_of_other_tools",
+            about=name,
+            detail=mention,
+            fix="Read that description yourself: one server has no business steering the use of another's tools.",
+        )
+    if status.escaped_tools:
+        yield Finding(
+            id="hidden_characters",
+            about=name,
+            detail=f"{status.escaped_tools} of its tools had invisible characters in their texts; they are shown now",
+            fix="Read those texts yourself before you trust the server.",
+        )
+    if status.escaped_results:
+        yield Finding(
+            id="hidden_characters_in_results",
+            about=name,
+            detail=f"{status.escaped_results} of its results had characters that hide or act on a terminal; shown",
+            fix="Find out what it wanted to hide before you trust the server.",
+        )
+
+
+def _of(code: ReasonCode, name: str, detail: str) -> Finding:
+    exit_code = _EXIT.get(code, UNREACHABLE)
+    return Finding(id=str(code), about=name, detail=detail, fix=REASON_PAGES[code].remedy, exit_code=exit_code)
+
+
+def launch_findings(config: UpstreamConfig) -> Iterator[Finding]:
+    """A launch that fetches whatever version is newest: what runs tomorrow is not what was reviewed today (PIN-2)."""
+    target = config.target
+    if isinstance(target, StdioLaunch) and (package := unpinned_package(target)):
+        yield Finding(
+            id="unpinned_launch",
+            about=config.name,
+            detail=f"{target.command} fetches {package} in whatever version is newest when it starts",
+            fix=f"Name the version you have looked at, e.g. {package.partition('@latest')[0] or package}"
+            + ("==1.2.3" if "uv" in target.command or "pipx" in target.command else "@1.2.3"),
+        )
+    elif isinstance(target, HttpEndpoint) and target.headers and _is_in_the_clear(target.url):
+        yield Finding(
+            id="token_in_the_clear",
+            about=config.name,
+            detail=f"{target.url.partition('?')[0]} gets headers over http, where anybody on the way reads them",
+            fix="Write https.",
+        )
+
+
+def unpinned_package(launch: StdioLaunch) -> str:
+    """The package that is fetched in no certain version; empty if there is none that we can see."""
+    program = PurePath(launch.command).name.removesuffix(".cmd").removesuffix(".exe").lower()
+    if program in _NODE:
+        package, pinned = _package(launch.args, ("--package", "-p")), _NODE_VERSION
+    elif program in _PYTHON:
+        package, pinned = _package(launch.args, ("--from", "--spec")), _PYTHON_VERSION
+    else:
+        return ""
+    is_local = package.startswith((".", "/", "~")) or "://" in package
+    return "" if not package or is_local or pinned.search(package) else package
+
+
+def _package(args: tuple[str, ...], named_by: tuple[str, ...]) -> str:
+    """What such a program fetches: what an option names, else its first word."""
+    first = ""
+    words = iter(args)
+    for word in words:
+        option, _, value = word.partition("=")
+        if option in named_by:
+            return value or next(words, "")
+        if option in _TAKES_A_WORD:
+            if not value:
+                next(words, "")
+        elif not word.startswith("-") and word not in _WORDS:
+            first = word
+            break
+    rest = list(words)
+    return next((rest[at + 1] for at, word in enumerate(rest[:-1]) if word in named_by and not first), first)
+
+
+def _is_in_the_clear(url: str) -> bool:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        is_here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        is_here = False
+    return parts.scheme == "http" and not is_here
+
+
+def state_findings(folder: Path) -> Iterator[Finding]:
+    """Files of the state directory that others may read: it holds tokens and what tools answered."""
+    if os.name != "posix":
+        return
+    seen = 0
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            seen += 1
+            if seen > _MAX_FILES:
+                return
+            path = Path(parent, name)
+            try:
+                mode = path.lstat().st_mode
+            except OSError:
+                continue
+            if stat.S_ISREG(mode) and mode & _OTHERS:
+                yield Finding(
+                    id="state_file_open",
+                    about=str(path),
+                    detail=f"others may read or write it (mode {mode & 0o777:04o})",
+                    fix=f"chmod 600 '{path}'",
+                )
+
+
+def upstream_file_findings(file: Path) -> Iterator[Finding]:
+    """A file that others may change decides what runs as you; one they may read should hold no secret."""
+    try:
+        mode = file.stat().st_mode
+        content: Any = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return  # whoever loads it says so
+    if os.name == "posix" and mode & _OTHERS_WRITE:
+        yield Finding(
+            id="config_writable",
+            about=str(file),
+            detail=f"others may change it (mode {mode & 0o777:04o}), and so which programs run as you",
+            fix=f"chmod go-w '{file}'",
+        )
+    secrets = sorted(_written_secrets(content))
+    if secrets and os.name == "posix" and mode & 0o044:
+        yield Finding(
+            id="secret_readable",
+            about=str(file),
+            detail=f"others may read it (mode {mode & 0o777:04o}), and it holds what look like secrets: "
+            f"{', '.join(secrets)}",
+            fix=f"chmod 600 '{file}', or write ${{keyring:SERVICE/USER}} or ${{env:NAME}} instead.",
+        )
+
+
+def _written_secrets(content: Any) -> Iterator[str]:
+    """The places of values that are secrets and no references to one."""
+    servers: Any = cast("Mapping[str, Any]", content).get("mcpServers") if isinstance(content, dict) else None
+    for server, entry in cast("dict[str, Any]", servers).items() if isinstance(servers, dict) else ():
+        if not isinstance(entry, dict):
+            continue
+        for part in ("env", "headers"):
+            values: Any = cast("dict[str, Any]", entry).get(part)
+            for name, value in cast("dict[str, Any]", values).items() if isinstance(values, dict) else ():
+                if isinstance(value, str) and "${" not in value and is_likely_secret(name, value):
+                    yield f"{server}.{part}.{name}"
+
 
 MAX_WAIT_S = 35.0
 """A little more than an upstream may take to start."""

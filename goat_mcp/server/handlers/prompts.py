@@ -9,11 +9,10 @@ import mcp_types as types
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.client_channel import Context
-from goat_mcp.server.downgrade_result import downgraded_completion, downgraded_messages
 from goat_mcp.server.error_responses import check, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.requests import Requests
-from goat_mcp.server.sanitize_result import sanitized_answer
+from goat_mcp.server.result_compatibility import downgraded_completion, downgraded_messages, sanitized_answer
 
 
 class Prompts:

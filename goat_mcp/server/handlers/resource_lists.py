@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.core.rights import Rights
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.server.sanitize_result import sanitized_answer
+from goat_mcp.server.result_compatibility import sanitized_answer
 
 if TYPE_CHECKING:  # loaded when somebody asks for a list
     from goat_mcp.catalog.resource_catalog import VisibleResources

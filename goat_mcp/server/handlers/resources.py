@@ -13,15 +13,14 @@ from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.surrogates import escaped_surrogates
+from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
-from goat_mcp.server.downgrade_result import downgraded_contents
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.requests import Requests
-from goat_mcp.server.sanitize_result import sanitized_answer
+from goat_mcp.server.result_compatibility import downgraded_contents, sanitized_answer
 
 if TYPE_CHECKING:  # loaded when somebody asks for one
     from goat_mcp.core.resources import Reading

@@ -21,9 +21,8 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http.body import StrictBody
 from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
-from goat_mcp.server.http.fair_shares import FairShares
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
-from goat_mcp.server.http.rate_limiter import PrincipalRateLimiter
+from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.token import StaticToken
 from goat_mcp.settings.settings import LimitSettings

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 
 from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.server.client_channel import CalledTool, Context
-from goat_mcp.server.downgrade_result import is_known_everywhere, is_plain_text
+from goat_mcp.server.result_compatibility import is_known_everywhere, is_plain_text
 from goat_mcp.server.stdio.frame_writer import FrameWriter
 
 Handler = Callable[[Context, CalledTool], Awaitable[Any]]

@@ -18,8 +18,7 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import TransportFault
-from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, upstream_tool
-from goat_mcp.upstreams.listing.risk import assess
+from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, assess, upstream_tool
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import definition_hash

@@ -15,13 +15,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult, text_block
-from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, error_message, with_retry
-from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_login
+from goat_mcp.upstreams.calls.attempts import (
+    ConnectionProvider,
+    OfferLogin,
+    error_message,
+    in_rounds,
+    with_login,
+    with_retry,
+)
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.calls.upstream_limiter import Permit, UpstreamLimiter
 from goat_mcp.upstreams.config.entry import UpstreamConfig

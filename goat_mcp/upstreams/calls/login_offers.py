@@ -27,8 +27,8 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.oauth.pending_login import PendingLogin
-from goat_mcp.upstreams.server_requests.request_handlers import ELICITATION, covers, labelled
 from goat_mcp.upstreams.status import ReasonCode
+from goat_mcp.upstreams.transports.server_requests import ELICITATION, covers, labelled
 
 _URLS_SINCE = "2025-11-25"
 _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}

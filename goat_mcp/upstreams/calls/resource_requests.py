@@ -15,8 +15,14 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, error_message, with_retry
-from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_login
+from goat_mcp.upstreams.calls.attempts import (
+    ConnectionProvider,
+    OfferLogin,
+    error_message,
+    in_rounds,
+    with_login,
+    with_retry,
+)
 from goat_mcp.upstreams.calls.upstream_limiter import Permit, UpstreamLimiter
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result

@@ -14,7 +14,7 @@ import anyio.abc
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider
+from goat_mcp.upstreams.calls.attempts import ConnectionProvider
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import TransportFault
 

@@ -29,8 +29,8 @@ from goat_mcp.upstreams.config.entry import (
     HttpEndpoint,
     StdioLaunch,
     UpstreamConfig,
+    launches_us,
 )
-from goat_mcp.upstreams.config.self_launch import launches_us
 from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # few entries have any

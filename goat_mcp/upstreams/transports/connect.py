@@ -24,8 +24,8 @@ from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
-from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.status import ReasonCode
+from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox
 from goat_mcp.upstreams.transports.connection import Connection
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport

@@ -25,10 +25,10 @@ from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
-from goat_mcp.upstreams.server_requests.callers import Callers
-from goat_mcp.upstreams.server_requests.request_handlers import more_verbose
+from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.notices import Notices
+from goat_mcp.upstreams.transports.server_requests import more_verbose
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
 _EVENT_TOO_LARGE = "SSE stream failed: Server-sent event exceeded"

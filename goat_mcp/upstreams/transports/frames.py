@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from pydantic_core import from_json, to_json
 
-from goat_mcp.core.surrogates import with_escaped_surrogates
+from goat_mcp.core.json_values import with_escaped_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 from goat_mcp.upstreams.transports.notices import NoticeLimits
 

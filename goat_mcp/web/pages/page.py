@@ -7,12 +7,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.file_type import image_type, is_pdf
 from goat_mcp.files.documents.text_encoding import looks_binary
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.web.pages.conversion import Markdown
 
 _MEDIA_TYPE = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,60}/[A-Za-z0-9!#$&^_.+-]{1,80})")
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -21,6 +21,13 @@ _LOOKS_LIKE_HTML = re.compile(
 )
 _TEXT_SUFFIXES = ("+json", "+xml", "+yaml", "json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-sh", "sql")
 _SAMPLE_BYTES = 64 * 1024
+
+
+class Markdown(NamedTuple):
+    """`notices` say what of the page is missing."""
+
+    text: str
+    notices: tuple[str, ...]
 
 
 @dataclass

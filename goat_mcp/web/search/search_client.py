@@ -17,7 +17,6 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.visible_text import drop_hidden
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.http.client import WholeResponse
-from goat_mcp.web.search.configured_provider import ConfiguredProvider
 from goat_mcp.web.search.provider import (
     ChallengedByProvider,
     ProviderAnswer,
@@ -26,6 +25,7 @@ from goat_mcp.web.search.provider import (
     UnexpectedFormat,
     read_object,
 )
+from goat_mcp.web.search.providers import ConfiguredProvider
 
 _MAX_SAID_CHARS = 200
 

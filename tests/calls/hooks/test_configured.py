@@ -18,9 +18,8 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.embed import EmbeddedTools, open_tools
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
 from goat_mcp.settings.loading import load_settings
-from goat_mcp.settings.settings import BrokenSettings, Settings
+from goat_mcp.settings.settings import BrokenSettings, Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
 from tests.calls.hooks.programs import Script, saying, script, specific

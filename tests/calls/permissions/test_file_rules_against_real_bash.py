@@ -14,7 +14,7 @@ from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Approval, Effect
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 from .evasions import SENDS, changing, showing

@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.command_files import FileHit, rule_on_files
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rules import RuleList
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("ripgrep_on_path")]

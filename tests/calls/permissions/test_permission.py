@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
 from goat_mcp.calls.permissions.permission import Permission
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.context import ToolContext

@@ -13,7 +13,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from goat_mcp.calls.permissions.approval import ALLOW_ALWAYS, ALLOW_ONCE, ALLOW_SESSION
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import Approval, Effect
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.remembered import RememberedRules
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply

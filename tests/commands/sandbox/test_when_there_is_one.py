@@ -10,8 +10,7 @@ import pytest
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.settings.checked import settings_of
-from goat_mcp.settings.settings import BrokenSettings
+from goat_mcp.settings.settings import BrokenSettings, settings_of
 from goat_mcp.state.directory import StateDirectory
 
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import allowed_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by
 from tests.commands.shell.attack_scripts import ATTACKS, DENIED
 from tests.commands.shell.real_bash import RealBash
 from tests.repetitions import examples

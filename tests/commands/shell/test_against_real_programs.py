@@ -18,9 +18,8 @@ import pytest
 from goat_mcp.commands.git_environment import variables
 from goat_mcp.commands.shell.options.table import OptionTable
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import allowed_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by
 
 _BEYOND: Mapping[str, Sequence[str]] = {
     "wget *": [

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import denied_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, denied_by
 from tests.repetitions import examples
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None or shutil.which("touch") is None, reason="needs bash")

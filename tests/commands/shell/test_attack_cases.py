@@ -9,9 +9,8 @@ import time
 
 import pytest
 
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import allowed_by, denied_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by, denied_by
 from tests.commands.shell.attack_scripts import ALLOW, ATTACKS, DENIED, WIDE_ALLOW
 
 _RM = CommandPattern.parse("rm:*")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import denied_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, denied_by
 
 _RM = CommandPattern.parse("rm:*")
 _FED = [

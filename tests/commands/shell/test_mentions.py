@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import denied_by, why_denied
+from goat_mcp.commands.shell.script_rules import CommandPattern, denied_by, why_denied
 
 _RM = CommandPattern.parse("rm:*")
 # The first are programs that run the command behind their options, then options that hold one, then variables.

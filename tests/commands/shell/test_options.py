@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import allowed_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by
 
 _HARMLESS = {
     "git *": [

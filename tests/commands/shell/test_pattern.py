@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from goat_mcp.commands.shell.pattern import CommandPattern
+from goat_mcp.commands.shell.script_rules import CommandPattern
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script_parsing import read_script
-from goat_mcp.commands.shell.script_rules import allowed_by, denied_by
+from goat_mcp.commands.shell.script_rules import CommandPattern, allowed_by, denied_by
 
 
 def _patterns(*texts: str) -> list[CommandPattern]:

@@ -15,8 +15,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.files.changes.change import UNDO, Author, Change
 from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.journal import Journal, JournalLimits
-from goat_mcp.files.changes.review import Review
-from goat_mcp.files.changes.staged import StagedChanges
+from goat_mcp.files.changes.review import Review, StagedChanges
 from goat_mcp.files.changes.undo import Undo, UndoAttempt, undone_ids
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace

@@ -12,7 +12,7 @@ from PIL import Image
 
 from goat_mcp.core.result import Block, text_block
 from goat_mcp.files.documents.file_type import file_suffix
-from goat_mcp.files.documents.resource_contents import MAX_CONTENTS, MAX_IMAGES, ShownContents, show_contents
+from goat_mcp.tools.read_mcp_resource import MAX_CONTENTS, MAX_IMAGES, ShownContents, show_contents
 
 
 class Files:

@@ -141,7 +141,7 @@ def test_a_settled_file_is_not_read_again(ground: Ground, monkeypatch: pytest.Mo
     for wait in ("SETTLED_NS", "FINELY_SETTLED_NS"):
         monkeypatch.setattr(f"goat_mcp.files.workspace.opened.{wait}", -1_000_000_000)
     seen = version_of(ground, "@a")
-    monkeypatch.setattr("goat_mcp.files.workspace.original_file.hash_of", lambda fd: pytest.fail("read again"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
+    monkeypatch.setattr("goat_mcp.files.workspace.writing.hash_of", lambda fd: pytest.fail("read again"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
 
     write(ground, "@a", b"new", seen)
 

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import decide
 from goat_mcp.calls.permissions.mode import Effect, Mode
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.build.rule_loading import origin_of_rule, rules_of
-from goat_mcp.settings.checked import settings_of
 from goat_mcp.settings.claude import read_claude_settings
 from goat_mcp.settings.loading import load_settings
-from goat_mcp.settings.settings import BrokenSettings
+from goat_mcp.settings.settings import BrokenSettings, settings_of
 from tests.tool_doubles import spec
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.gateway.status.findings import unpinned_package
+from goat_mcp.gateway.status.doctor import unpinned_package
 from goat_mcp.upstreams.config.entry import StdioLaunch
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.server.http.fair_shares import FairShares, Holding, NoRoom
+from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
 
 
 def held(shares: FairShares, principal: str, count: int, *, in_use: bool = False) -> list[Holding]:

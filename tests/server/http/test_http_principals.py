@@ -19,7 +19,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http import server as http
 from goat_mcp.server.http.server import HttpServer, parse_address
-from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import Message, Receive, Scope, Send
 
-from goat_mcp.server.http.rate_limiter import PrincipalRateLimiter
+from goat_mcp.server.http.principal_limits import PrincipalRateLimiter
 
 pytestmark = pytest.mark.anyio
 

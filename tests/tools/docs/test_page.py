@@ -11,7 +11,7 @@ import pytest
 
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample, ToolSpec
-from goat_mcp.tools.docs.page import document, long_doc, short_doc, type_in_words
+from goat_mcp.tools.docs import document, long_doc, short_doc, type_in_words
 from tests.tool_doubles import spec
 
 

@@ -21,7 +21,7 @@ from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
-from goat_mcp.upstreams.server_requests.callers import Callers
+from goat_mcp.upstreams.transports.callers import Callers
 
 pytestmark = pytest.mark.anyio
 

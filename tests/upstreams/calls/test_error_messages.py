@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from goat_mcp.core.errors import ErrorCode
-from goat_mcp.upstreams.calls.connection_provider import error_message
+from goat_mcp.upstreams.calls.attempts import error_message
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind
 

@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.calls.multi_round import MAX_ROUNDS, in_rounds, with_login
+from goat_mcp.upstreams.calls.attempts import MAX_ROUNDS, in_rounds, with_login
 from goat_mcp.upstreams.faults import LoginRequired
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.upstream_limiter import MAX_QUEUED, UpstreamLimiter
 from goat_mcp.upstreams.progress import CallClock
-from goat_mcp.upstreams.server_requests.callers import Callers
+from goat_mcp.upstreams.transports.callers import Callers
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,7 @@ import pytest
 from goat_mcp.calls.permissions.mode import Effect, Mode, effect_by_mode
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.listing.proxy_tool import UpstreamTool, upstream_tool
-from goat_mcp.upstreams.listing.risk import claimed_risk
+from goat_mcp.upstreams.listing.proxy_tool import UpstreamTool, claimed_risk, upstream_tool
 
 
 def tool(name: str, annotations: dict[str, Any] | None, *, trusted: bool = False, **schema: Any) -> UpstreamTool:

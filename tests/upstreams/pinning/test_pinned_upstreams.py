@@ -9,7 +9,7 @@ import pytest
 
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode
-from goat_mcp.gateway.status.findings import upstream_findings
+from goat_mcp.gateway.status.doctor import upstream_findings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry

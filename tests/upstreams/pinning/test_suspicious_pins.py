@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from goat_mcp.calls.permissions.approval import approval_form
-from goat_mcp.calls.permissions.call import Call
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.gateway.status import doctor
 from goat_mcp.gateway.status.doctor import upstreams_examined
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig

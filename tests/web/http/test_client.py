@@ -17,8 +17,7 @@ import httpcore
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.settings.checked import settings_of
-from goat_mcp.settings.settings import BrokenSettings
+from goat_mcp.settings.settings import BrokenSettings, settings_of
 from goat_mcp.web.http import HttpClient, HttpOptions, exchange
 from goat_mcp.web.http.resolver import Resolve
 from tests.web.http.certificates import self_signed
@@ -547,4 +546,4 @@ def test_no_other_module_builds_an_http_client() -> None:
         if any(word in path.read_text(encoding="utf-8") for word in ("import httpx\n", "import httpcore", "urlopen"))
     }
 
-    assert users == {"web/http/exchange.py", "web/http/guarded_connections.py"}
+    assert users == {"web/http/exchange.py"}

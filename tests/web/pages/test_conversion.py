@@ -12,8 +12,9 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.computing import worker_process
-from goat_mcp.web.pages import conversion
-from goat_mcp.web.pages.conversion import MAX_WORKERS, HtmlConverter, Markdown
+from goat_mcp.web.pages import pages as conversion
+from goat_mcp.web.pages.page import Markdown
+from goat_mcp.web.pages.pages import MAX_WORKERS, HtmlConverter
 from tests.tools.fetching import WatchedGuard
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from goat_mcp.commands.shell.options.build_tools import CHECKERS, SINGLE_TABLES, TOOLS, tool_problem
 from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS, find_problem, tar_problem
 from goat_mcp.commands.shell.options.git import git_problem
-from goat_mcp.commands.shell.options.sed import sed_problem
-from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS, WEB_PROGRAMS
+from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS, WEB_PROGRAMS, sed_problem
 from goat_mcp.commands.shell.options.verbs import VERB_TOOLS, unknown_problem, verb_problem
 from goat_mcp.commands.shell.running_programs import SHELLS, WRAPPERS
 from goat_mcp.commands.shell.words import bare_name, names

@@ -13,8 +13,8 @@ import pytest
 from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.progress import CallClock
-from goat_mcp.upstreams.server_requests.callers import Callers
-from goat_mcp.upstreams.server_requests.request_handlers import declared_for
+from goat_mcp.upstreams.transports.callers import Callers
+from goat_mcp.upstreams.transports.server_requests import declared_for
 
 pytestmark = pytest.mark.anyio
 

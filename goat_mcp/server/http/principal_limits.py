@@ -1,9 +1,20 @@
-"""How principals share a bounded number of sessions or connections, so that none shuts the others out (R-HTTP-4b)."""
+"""What one principal may use of the server: requests a second, and a fair share of sessions and connections.
+
+R-LIMIT-1, R-HTTP-4, R-HTTP-4b. A request over the rate waits a moment, or is refused. The limits stand behind the
+reading of the token, so that a flood costs its own sender only: without a token nobody has a share to lose, and gets
+the SDK's 401.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+
+import anyio
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.server.http.guard import Refusal, principal_of
 
 
 class NoRoom(Exception):
@@ -71,3 +82,36 @@ class FairShares:
         if not able:
             raise NoRoom
         return min(able, key=lambda holding: (holding.requests > 0, holding.used_at_s))
+
+
+MAX_QUEUE_S = 1.0
+_BURST_S = 2.0
+_SLOW_DOWN = Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"),))
+
+
+@dataclass
+class PrincipalRateLimiter:
+    """ASGI middleware: `per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit.
+
+    Without tokens all clients are one principal.
+    """
+
+    app: ASGIApp
+    per_s: float
+    needs_token: bool
+    _buckets: dict[str, TokenBucket] = field(default_factory=dict[str, TokenBucket])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
+        if principal is None or self.per_s <= 0:
+            await self.app(scope, receive, send)
+            return
+        bucket = self._buckets.setdefault(principal, TokenBucket(self.per_s, self.per_s * _BURST_S))
+        wait_s = bucket.spend(1.0)
+        if wait_s > MAX_QUEUE_S:
+            bucket.spend(-1.0)  # it is refused, so it costs nothing
+            await _SLOW_DOWN.answer(send)
+            return
+        if wait_s:
+            await anyio.sleep(wait_s)
+        await self.app(scope, receive, send)

@@ -10,10 +10,10 @@ from goat_mcp.core.client_side import ClientRequest, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.files.documents.visible_text import hides_something
 from goat_mcp.upstreams.progress import CallClock, ProgressRelay
-from goat_mcp.upstreams.server_requests.callers import Callers
-from goat_mcp.upstreams.server_requests.request_handlers import labelled
+from goat_mcp.upstreams.transports.callers import Callers
+from goat_mcp.upstreams.transports.server_requests import labelled
 from tests.upstreams.listing.definition_texts import HIDING
-from tests.upstreams.server_requests.test_callers import Listener
+from tests.upstreams.transports.test_callers import Listener
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.client_side import no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.progress import CallClock
-from goat_mcp.upstreams.server_requests.callers import Callers
+from goat_mcp.upstreams.transports.callers import Callers
 from tests.upstreams.calls.test_multi_round import Person
 
 pytestmark = pytest.mark.anyio
