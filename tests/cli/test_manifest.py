@@ -189,7 +189,7 @@ def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) ->
     lines = [f"{p['file']}:{p['line']}: {p['level']}: {p['what']}; {p['remedy']}" for p in document["problems"]]
     assert lines == wanted
     assert (document["errors"], document["warnings"], document["notes"]) == (4, 0, 0)
-    assert document["read"] == {"tools": 3, "upstreams": 0, "toolsets": 0, "profiles": 0}
+    assert document["read"] == {"tools": 3, "upstreams": 0, "toolsets": 0, "profiles": 0, "agents": 0}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def forty_documents(folder: Path) -> list[str]:
     said: list[str] = []
     for name, text in GOOD.items():
         put(folder / f"good-{name}", text)
-    for number in range(5):
+    for number in range(4):
         put(folder / f"good-{number}", TOOL.replace("name: weather", f"name: other-{number}"))
     for level, names, table in (("error", BROKEN, BAD), ("warning", WARNED, ODD)):
         for name in names:
@@ -47,7 +47,7 @@ def test_forty_documents_are_one_line_for_each_problem_and_a_summary(tmp_path: P
     lines = done.stdout.splitlines()
     assert sorted(lines) == said
     assert all(COMPILER_LINE.fullmatch(line) for line in lines)
-    assert done.stderr == "24 errors, 6 warnings; read: 14 tools, 1 upstream, 1 toolset, 1 profile\n"
+    assert done.stderr == "24 errors, 6 warnings; read: 13 tools, 1 upstream, 1 toolset, 1 profile, 1 agent\n"
     assert done.returncode == 1
 
 

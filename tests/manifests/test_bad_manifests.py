@@ -123,10 +123,10 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     # The outermost members.
     "no-version": (but("apiVersion: goat-mcp/v1\n", ""), "1: apiVersion is missing; write goat-mcp/v1"),
     "other-version": (but("goat-mcp/v1", "goat-mcp/v2"), "1: apiVersion 'goat-mcp/v2' is unknown; write goat-mcp/v1"),
-    "no-kind": (but("kind: Tool\n", ""), "1: kind is missing; write one of Tool, Upstream, Toolset, Profile"),
+    "no-kind": (but("kind: Tool\n", ""), "1: kind is missing; write one of Tool, Upstream, Toolset, Profile, Agent"),
     "empty-kind": (
         but("kind: Tool\n", "kind:\n"),
-        "2: kind has no value; write one of Tool, Upstream, Toolset, Profile",
+        "2: kind has no value; write one of Tool, Upstream, Toolset, Profile, Agent",
     ),
     "other-kind": (but("kind: Tool\n", "kind: tools\n"), "2: kind: the text 'tools' is unknown; did you mean Tool?"),
     "unknown-member": (f"{TOOL}specs: 1\n", "16: specs is unknown; did you mean spec?"),
@@ -220,7 +220,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "entry-is-a-script": (
         entry("./tool.sh"),
-        "6: spec.entry: ./tool.sh is no Python file; write entry: {command: [bash, ./tool.sh]}",
+        "6: spec.entry: ./tool.sh is no Python or JavaScript file; write entry: {command: [bash, ./tool.sh]}",
     ),
     "two-entries": (
         entry("{command: [a], module: b}"),
@@ -359,6 +359,22 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "toolset-of-a-number": (
         f"{HEAD.format('Toolset')}spec: {{tools: [7]}}\n",
         "4: spec.tools[0] is no tool; write a name, or {kind: Tool, name: ...}",
+    ),
+    "agent-of-a-missing-prompt": (
+        f"{HEAD.format('Agent')}spec: {{prompts: {{systemRef: gone.md}}}}\n",
+        "4: gone.md is not there; create it beside the manifest, or fix the path",
+    ),
+    "agent-of-a-prompt-elsewhere": (
+        f"{HEAD.format('Agent')}spec: {{prompts: {{systemRef: ../../x.md}}}}\n",
+        "4: '../../x.md' lies outside the manifest's directory; move the file there",
+    ),
+    "agent-of-an-unknown-member": (
+        f"{HEAD.format('Agent')}spec: {{tool: [Read]}}\n",
+        "4: spec.tool is unknown; did you mean tools?",
+    ),
+    "goondan-of-an-unknown-kind": (
+        "apiVersion: goondan.ai/v1\nkind: Tol\nmetadata: {name: other}\nspec: {}\n",
+        "2: kind: the text 'Tol' is unknown; did you mean Tool?",
     ),
     "toolset-of-another-package": (
         f"{HEAD.format('Toolset')}spec: {{tools: [{{name: x, package: other}}]}}\n",

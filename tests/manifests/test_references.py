@@ -65,6 +65,49 @@ def test_a_users_tool_of_that_name_is_not_what_a_reference_with_a_package_means(
     ) in "".join(found)
 
 
+@pytest.mark.parametrize("reference", ["Tool/probe", {"ref": "Tool/probe"}, {"ref": {"kind": "Tool", "name": "probe"}}])
+def test_each_of_goondans_ways_to_write_a_reference_is_understood(tmp_path: Path, reference: Any) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "probe", ONE, "say")
+    document(folder, "Toolset", "ops", tools=[reference])
+
+    gateway = gateway_over(tmp_path, folder, catalog={"toolsets": ["ops"]})
+
+    assert (names(gateway), gateway.problems()) == (["probe__say"], [])
+
+
+AGENTS_TOOLS: dict[str, tuple[dict[str, Any], set[str] | None]] = {
+    "one of the package": ({"tools": [BASE_BASH]}, set(EXPORTS_OF_BASH)),
+    "their own and a built-in": ({"tools": ["Tool/probe", "Read"]}, {"probe__say", "Read"}),
+    "a declared toolset": ({"tools": ["toolset:ops"]}, {"Grep", "probe__say"}),
+    "an upstream": ({"tools": ["mcp__github", "mcp__jira__get"]}, {"mcp__github", "mcp__jira__get"}),
+    "none": ({"tools": []}, set()),
+    "all": ({}, None),
+}
+
+
+@pytest.mark.parametrize(("spec", "tools"), AGENTS_TOOLS.values(), ids=AGENTS_TOOLS)
+def test_an_agent_has_the_tools_that_its_references_mean(
+    tmp_path: Path, spec: dict[str, Any], tools: set[str] | None
+) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "probe", ONE, "say")
+    document(folder, "Toolset", "ops", tools=["Grep", "probe"])
+    document(folder, "Agent", "guide", **spec)
+
+    (agent,) = gateway_over(tmp_path, folder, catalog={"toolsets": ["core", "base"]}).declared.agent_types()
+
+    assert (agent.name, agent.source, agent.tools) == ("guide", "manifest", tools)
+
+
+def test_a_tool_that_an_agent_names_and_nobody_has_is_reported(tmp_path: Path) -> None:
+    document(tmp_path / "tools", "Agent", "guide", tools=["Bsh", BASE_BASH])
+
+    (found,) = gateway_over(tmp_path, tmp_path / "tools").problems()
+
+    assert found["detail"].endswith("the agent guide: 'Bsh' names no tool; did you mean Bash or bash?")
+
+
 def test_a_name_that_the_package_does_not_have_is_reported(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, {**BASE_BASH, "name": "bahs"})
 
