@@ -235,9 +235,10 @@ def _broken(tool: ToolDocument, entry: HandlersEntry, error: Mapping[str, Any], 
     if error.get("name") == NO_TYPESCRIPT:
         return tool.document.problem(("spec", "entry"), f"{name} {what}", INSTALL_NODE)
     frames = list(_FRAMES[entry.language].finditer(complaint))
-    # Python names the innermost frame last, Node.js first.
-    for found in reversed(frames) if entry.language == "python" else frames:
-        file = Path(unquote(found["file"]))
+    is_python = entry.language == "python"
+    # Python names the innermost frame last, Node.js first, by URLs.
+    for found in reversed(frames) if is_python else frames:
+        file = Path(found["file"] if is_python else unquote(found["file"]))
         if is_below(file, tool.document.folder) and file.is_file():
             return ManifestProblem(file, int(found["line"]), what, "fix that file")
     remedy = _REMEDIES.get((entry.language, str(error.get("name"))), "fix that file")

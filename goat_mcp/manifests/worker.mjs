@@ -27,9 +27,12 @@ let questions = 0;
 let handlers = {};
 let config = {};
 
-/** Throws what `JSON.stringify` throws. */
 function send(message) {
-  let data = Buffer.from(`${JSON.stringify(message)}\n`);
+  write(JSON.stringify(message));
+}
+
+function write(line) {
+  let data = Buffer.from(`${line}\n`);
   while (data.length > 0) {
     try {
       data = data.subarray(writeSync(ANSWERS, data));
@@ -120,15 +123,16 @@ function isDeep(value) {
 
 function sendAnswer(id, name, value) {
   let why;
+  let json = "null";
   try {
-    const json = JSON.stringify(value);
-    if (value !== undefined && json === undefined) why = "JSON has nothing for it";
+    if (value !== undefined) json = JSON.stringify(value);
+    if (json === undefined) why = "JSON has nothing for it";
     else if (isDeep(value)) why = `more than ${MAX_DEPTH} lists and objects lie in one another`;
   } catch (problem) {
     why = problem.message;
   }
   if (why === undefined) {
-    send({ id, value: value === undefined ? null : value });
+    write(`{"id":${id},"value":${json}}`);
     return;
   }
   const message = `${name} gave back a ${typeof value} that is no JSON value: ${why}`;
@@ -217,6 +221,12 @@ process.exit = (code = 0) => {
   throw new Error(`a handler called process.exit(${code})`); // it would end the other calls
 };
 process.on("unhandledRejection", show);
+process.on("uncaughtException", (problem) => {
+  show(problem);
+  const { name, message } = errorOf(problem);
+  console.error(`${name}: ${message}`); // the last line is what the caller is shown
+  process.reallyExit(1);
+});
 
 let rest = "";
 let isStarted = false;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,37 @@ def test_a_missing_side_effect_is_a_warning_the_tool_is_loaded_and_the_check_suc
     assert weather["state"] == "loaded"
     assert [problem["level"] for problem in listed["problems"]] == ["warning"]
     assert [problem["reason_code"] for problem in status["problems"]] == ["manifest_warning"]
+
+
+JAVASCRIPT = {
+    "no-such-export": (
+        "export const handlers = { tomorrow() {} };\n",
+        "{manifest}:8: error: `handlers` has no 'today'; it has tomorrow; add the function, or fix the name",
+    ),
+    "no-handlers": (
+        "export const other = 1;\n",
+        "{manifest}:6: error: index.js cannot be loaded: ReferenceError: there is no map `handlers` from export names "
+        "to functions `async (ctx, input)`; end it with e.g. export const handlers = {{ today }};",
+    ),
+    "syntax": (
+        "// one\nconst = 1;\nexport const handlers = {};\n",
+        "{script}:2: error: cannot be loaded: SyntaxError: Unexpected token '='; fix that file",
+    ),
+    "fails": (
+        "// one\n\nexport const handlers = { today: nothing };\n",
+        "{script}:3: error: cannot be loaded: ReferenceError: nothing is not defined; fix that file",
+    ),
+}
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+@pytest.mark.parametrize(("source", "said"), JAVASCRIPT.values(), ids=JAVASCRIPT.keys())
+def test_a_javascript_file_that_cannot_be_used_has_its_line(tmp_path: Path, source: str, said: str) -> None:
+    manifest = put(tmp_path / "my tools" / "weather", TOOL.replace("./handlers.py", "./index.js"))
+    script = manifest.with_name("index.js")
+    script.write_text(source)
+
+    done = run("manifest", "check", str(tmp_path / "my tools"), cwd=tmp_path)
+
+    assert done.stdout.splitlines() == [said.format(manifest=manifest, script=script)]
+    assert done.returncode == 1

@@ -168,6 +168,16 @@ async def test_a_handler_that_breaks_is_an_error_and_the_next_call_works(tmp_pat
     assert after.structured == {"n": 1}
 
 
+async def test_a_process_that_ends_by_an_error_says_which(tmp_path: Path) -> None:
+    body = "setImmediate(() => { throw new RangeError('far out') }); await new Promise(() => {})"
+    gateway = over(tmp_path, f"async function wild(ctx, input) {{ {body} }}", "wild")
+
+    async with gateway.running():
+        message = error_of(await call(gateway, "probe__wild"))["message"]
+
+    assert message == "the process of probe ended during the call (exit code 1): RangeError: far out"
+
+
 async def test_a_rejection_that_nobody_waits_for_ends_nothing(tmp_path: Path) -> None:
     gateway = over(
         tmp_path, "const stray = () => { Promise.reject(new Error('stray')); return process.pid; };", "stray"
@@ -397,9 +407,10 @@ def use_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> No
     monkeypatch.setenv("PATH", str(folder))
 
 
-async def test_typescript_runs_if_node_strips_its_types(tmp_path: Path) -> None:
+async def test_typescript_runs_if_node_strips_its_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not _node_runs_typescript():
         pytest.skip("this node cannot run TypeScript")
+    use_node(tmp_path, monkeypatch, f'exec {NODE} "$@"')
     gateway = over(tmp_path, TYPESCRIPT, "say", file="index.ts")
 
     async with gateway.running():
