@@ -23,7 +23,7 @@ from goat_mcp.core.elicitation import Answer, Form
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, ChecksInput
 from goat_mcp.state.telemetry import Telemetry
 
 _MAX_READMISSIONS = 3
@@ -97,7 +97,7 @@ class Admission:
         spec = tool.spec
         seen_before: Mapping[str, Any] | None = None
         for _ in range(_MAX_READMISSIONS):
-            input, access, call = self._checked(tool, judged, ctx)
+            input, access, call = await self._validated(tool, judged, ctx)
             asked: list[Form] = []
             decision = await self._settled(tool, call, judged, _watched(ctx, asked) if self.hooks else ctx)
             # The rewritten input may be, in canonical form, the call that the hooks have seen.
@@ -145,11 +145,20 @@ class Admission:
         about_through = self.permission.decide(Call(through), ctx)
         return about_through if about_through.is_rule_against(decision) else decision
 
-    def _checked(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> tuple[Any, Access, Call]:
+    async def _validated(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> tuple[Any, Access, Call]:
         """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
         # A copy: what is checked is what will run, even if somebody else changes the arguments (R-PERM-2).
         arguments = copied_json(judged.arguments)
         input = tool.validate(arguments)
+        if isinstance(tool, ChecksInput):
+            input = await tool.checked(input)
+        access, call = self._call(tool, input, arguments, judged, ctx)
+        return input, access, call
+
+    def _call(
+        self, tool: AnyTool, input: Any, arguments: Mapping[str, Any], judged: _Judged, ctx: ToolContext
+    ) -> tuple[Access, Call]:
+        """What it touches, and the call as rules see it."""
         access = tool.access(input)
         judged.arguments = access.judged_arguments or canonical_arguments(input, arguments)
         spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
@@ -159,12 +168,14 @@ class Admission:
         workdir = str(judged.arguments.get("workdir") or judged.arguments.get("cwd") or "")
         directory = self.permission.shell_directory(ctx, workdir) if spec.rule_name == "Bash" else ""
         call = Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots, directory, access.runs)
-        return input, access, call
+        return access, call
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
         """What would be decided about a call. Nothing runs and nobody is asked. Raises `ToolError`."""
         target = resolve_call(self.catalog.of(ctx.rights), name, arguments)
-        call = self._checked(target.tool, _Judged(target.arguments), ctx)[2]
+        arguments = copied_json(target.arguments)
+        input = target.tool.validate(arguments)
+        _, call = self._call(target.tool, input, arguments, _Judged(arguments), ctx)
         return call, self._decided(call, target.through, ctx)
 
     async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:

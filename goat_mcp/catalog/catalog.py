@@ -20,7 +20,7 @@ from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, ChecksInput
 
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
     from goat_mcp.catalog.schemas.subschemas import Rewrite
@@ -51,7 +51,7 @@ class Resolver(Protocol):
 
 
 @dataclass(frozen=True)
-class _Renamed:
+class _Renamed(ChecksInput):
     """A tool under the name that a profile gives it."""
 
     spec: ToolSpec
@@ -59,6 +59,9 @@ class _Renamed:
 
     def validate(self, arguments: Mapping[str, Any]) -> Any:
         return self.tool.validate(arguments)
+
+    async def checked(self, input: Any) -> Any:
+        return await self.tool.checked(input) if isinstance(self.tool, ChecksInput) else input
 
     def access(self, input: Any) -> Access:
         return self.tool.access(input)

@@ -56,6 +56,7 @@ async def _explain(
 ) -> dict[str, Any]:
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ToolError
+    from goat_mcp.core.tool import ChecksInput
     from goat_mcp.gateway.build.rule_loading import origin_of
 
     # A client whose session has been granted nothing yet.
@@ -66,6 +67,8 @@ async def _explain(
         try:
             tool = gateway.catalog.resolve(name)
             arguments = {**given, **typed_arguments(texts, tool.spec.input_schema)}
+            if isinstance(tool, ChecksInput):
+                await tool.checked(tool.validate(arguments))
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
             return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}

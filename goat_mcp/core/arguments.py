@@ -43,10 +43,10 @@ class ToolInput(BaseModel):
 
 def canonical_arguments(input: object, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """What policy, hooks and the record see of a call: the validated input under its fields' own names, so that an
-    alias hides nothing; the arguments themselves where a tool takes them as they came."""
+    alias hides nothing; the arguments themselves if a tool's input is neither a model nor an object."""
     if isinstance(input, ToolInput):
         return input.model_dump(by_alias=True, exclude_unset=True)
-    return arguments
+    return cast("Mapping[str, Any]", input) if isinstance(input, Mapping) else arguments
 
 
 def copied_json(value: Any) -> Any:

@@ -58,6 +58,14 @@ class Tool(Protocol[InputT]):
     async def execute(self, input: InputT, ctx: ToolContext) -> ToolResult: ...
 
 
+class ChecksInput(ABC):
+    """A tool whose input is checked against a schema from others, which may take long: off the event loop."""
+
+    @abstractmethod
+    async def checked(self, input: Any) -> Any:
+        """Called after `validate`. The input to go on with. Raises `ToolError(INPUT)` naming every problem."""
+
+
 @runtime_checkable
 class HasDefinition(Protocol):
     """A tool that is more than its spec says: what runs can become another while that stays."""

@@ -260,6 +260,7 @@ _UPSTREAM_KEYS: Schema = {
     "trust_annotations": _FLAG,
     "sanitize": _FLAG,
     "disabled": _FLAG,
+    "input_check": {"enum": ["off", "strict"]},
     "output_check": {"enum": ["off", "warn", "strict"]},
     "enabled_tools": _NAMES,
     "disabled_tools": _NAMES,

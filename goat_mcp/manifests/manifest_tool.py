@@ -33,7 +33,7 @@ from goat_mcp.manifests.handler_api import AgentRuntime, HandlerContext
 from goat_mcp.manifests.handler_results import handler_failed, write_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import AccessFields, Export
-from goat_mcp.manifests.validation import Parameters
+from goat_mcp.manifests.validation import ExportParameters
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
@@ -232,8 +232,8 @@ class ManifestTool:
         return self.export.spec
 
     @cached_property
-    def _parameters(self) -> Parameters:
-        return Parameters(self.export.spec.input_schema)
+    def _parameters(self) -> ExportParameters:
+        return ExportParameters(self.export.spec.input_schema)
 
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._parameters.read(arguments)

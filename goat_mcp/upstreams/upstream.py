@@ -394,6 +394,10 @@ class Upstream:
         self._services.on_change()
         return not self._list_problem
 
+    def unusable_schemas(self) -> list[str]:
+        """Its tools whose calls pass without a check of their arguments, each with the reason. Blocks: for a thread."""
+        return [] if self.config.input_check == "off" else self._tools.unusable_schemas()
+
     def path_of(self, name: str) -> tuple[str, ...]:
         """The gateways that a tool comes through, by the name clients see."""
         return self._tools.path_of(name)

@@ -170,6 +170,15 @@ class Upstreams:
         found = suspicious_in(self._pinning.lock.content(), self._pinning.definitions, named)
         return [(named[one.about.server], str(one)) for one in found]
 
+    def unusable_schemas(self, names: Collection[str]) -> list[tuple[str, str]]:
+        """Of these upstreams: the name, and which tool's calls pass unchecked and why. Blocks: for a thread."""
+        return [
+            (one.config.name, why)
+            for one in self._upstreams
+            if one.config.name in names
+            for why in one.unusable_schemas()
+        ]
+
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""
         from goat_mcp.upstreams.pinning.pin_review import Comparison

@@ -64,6 +64,7 @@ def test_nothing_is_found_where_nothing_is_wrong_and_no_tool_is_called(tmp_path:
         ({"url": "http://127.0.0.1:9/mcp"}, 4, "unreachable"),
         (server("troubled.py", "no-list"), 5, "list_failed"),
         (server("troubled.py", "large"), 6, "schema_too_large"),
+        (server("raw.py", "inputs"), 0, "input_schema_unused"),
         (server("raw.py", "endless"), 0, "list_truncated"),
         (server("raw.py", tpyo=1), 0, "unknown_key"),
         ({"command": "x", "disabled": True}, 0, "disabled"),

@@ -369,9 +369,10 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-4",
         "A schema that takes forever holds up nobody.",
-        "upstreams/calls/output_check",
-        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
-        "Arguments of upstream tools are checked by the upstream.",
+        "catalog/schemas/off_loop upstreams/listing/input_check upstreams/calls/output_check",
+        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody "
+        "upstreams/listing/test_input_check.py::"
+        "test_a_schema_is_compiled_off_the_loop_and_its_patterns_end_soon",
     ),
     _rule(
         "R-SCHEMA-5",

@@ -80,7 +80,8 @@ async def test_pm_05_in_plan_mode_nothing_that_may_change_something_runs(tmp_pat
         for tool in tools.gateway.catalog.tools():
             spec = tool.spec
             if spec.name.startswith("mcp__") or (spec.side_effect in EFFECTS and spec.name not in ONLY_FETCH):
-                given = dict(spec.examples[0].input) if spec.examples else {}
+                required = dict.fromkeys(spec.input_schema.get("required", ()), "a")
+                given = dict(spec.examples[0].input) if spec.examples else required
                 codes[spec.name] = (await tools.call(spec.name, given)).error_code
         looked = await tools.call("Glob", {"pattern": "*"})
         made = list((tmp_path / "ws").iterdir())

@@ -62,7 +62,7 @@ UPSTREAM = """\
 apiVersion: goat-mcp/v1
 kind: Upstream
 metadata: {name: notes}
-spec: {command: /bin/true, pin: off, output_check: off, sandbox: off}
+spec: {command: /bin/true, pin: off, input_check: off, output_check: off, sandbox: off}
 """
 
 
@@ -74,7 +74,7 @@ async def test_a_declared_upstream_takes_them_too(tmp_path: Path) -> None:
     gateway: Gateway = gateway_over(tmp_path, folder)
 
     (config,) = gateway.upstreams.configs
-    assert (config.pin, config.output_check) == ("off", "off")
+    assert (config.pin, config.input_check, config.output_check) == ("off", "off", "off")
     assert gateway.problems() == []
 
 

@@ -20,6 +20,7 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.tool import ChecksInput
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.telemetry import Telemetry
@@ -90,7 +91,10 @@ class Fleet:
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **ctx: Any) -> ToolResult:
         tool = self.registry.get(name)
         assert tool is not None, f"{name} is not among {self.registry.names()}"
-        return await tool.execute(tool.validate(arguments or {}), ToolContext(call_id="t", **ctx))
+        input = tool.validate(arguments or {})
+        if isinstance(tool, ChecksInput):
+            input = await tool.checked(input)
+        return await tool.execute(input, ToolContext(call_id="t", **ctx))
 
     async def failing(self, name: str, arguments: Mapping[str, Any] | None = None, **ctx: Any) -> ToolError:
         try:

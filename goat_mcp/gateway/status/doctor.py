@@ -299,6 +299,15 @@ async def upstreams_examined(upstreams: Upstreams, only: Collection[str], on_exa
                 fix="Read it with `goat-mcp lock show NAME` before you trust the server.",
             )
         )
+    for name, detail in await anyio.to_thread.run_sync(upstreams.unusable_schemas, names):
+        findings.append(
+            Finding(
+                id="input_schema_unused",
+                about=name,
+                detail=f"calls pass without a check of their arguments: {detail}",
+                fix="Report it to whoever makes the server; the tool itself may work.",
+            )
+        )
     for status in statuses:
         if status.state is UpstreamState.REFUSED:
             on_examined(status)

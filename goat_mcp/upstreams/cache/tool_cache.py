@@ -85,6 +85,13 @@ class ToolCache:
             self._mentions = cross_server_references(self._config.server, self._entries)
         return self._mentions
 
+    def unusable_schemas(self) -> list[str]:
+        """The tools on show whose `inputSchema` nothing can be checked against, each with the reason."""
+        from goat_mcp.upstreams.listing.input_check import why_unusable
+
+        shown = [entry for entry in self._entries if self._config.shows(entry["name"])]
+        return [f"{entry['name'][:200]}: {why}" for entry in shown if (why := why_unusable(entry["inputSchema"]))]
+
     @property
     def count(self) -> int:
         return len(self._entries)

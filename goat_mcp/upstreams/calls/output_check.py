@@ -1,42 +1,31 @@
-"""Whether an upstream's results are what its output schemas promise, and what follows if not (REL-3).
-
-The first result that has a schema loads the validation library and compiles, in a thread; later ones of an ordinary
-size are checked where they are, since that takes less time than getting to a thread.
-"""
+"""Whether an upstream's results are what its output schemas promise, and what follows if not (REL-3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
-import anyio
-
+from goat_mcp.catalog.schemas.off_loop import OffLoopSchema
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # loads the validation library
-    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Mismatch
+    from goat_mcp.catalog.schemas.bounded_schema import Mismatch
 
 OutputMode = Literal["off", "warn", "strict"]
 MISSING: Any = object()
 """Stands for a result without `structuredContent`, as opposed to one where it is null."""
 
 MAX_TOOLS_KEPT = 1000
-_WEIGHT_IN_PLACE = 300
-_STEPS_IN_PLACE = 3_000
-_MAX_WEIGHT = 100_000
 
 
 @dataclass
 class _Known:
-    """A tool's schema as it was last seen. `compiled` is None where it cannot be checked against."""
+    """A tool's schema as it was last seen."""
 
-    schema: Mapping[str, Any]
-    compiled: BoundedSchema | None
+    schema: OffLoopSchema
     was_reported: bool = False
-    is_costly: bool = False
-    max_weight: int = _MAX_WEIGHT
 
 
 class OutputCheck:
@@ -60,10 +49,10 @@ class OutputCheck:
         if self._mode == "off":
             return
         known = self._known.get(tool)
-        if known is None or (known.schema is not schema and known.schema != schema):
-            known = await self._learn(tool, schema)
-        if known.compiled is None:
-            return
+        if known is None or (known.schema.schema is not schema and known.schema.schema != schema):
+            self._unchecked.pop(_shown(tool), None)
+            known = _Known(OffLoopSchema(schema, "outputSchema"))
+            _keep(self._known, tool, known)
         found = await self._mismatch(tool, known, data)
         if found is None:
             return
@@ -84,57 +73,22 @@ class OutputCheck:
                 facts={"upstream": self._upstream, "reason": "output_mismatch", "path": path, "keyword": keyword},
             )
 
-    async def _learn(self, tool: str, schema: Mapping[str, Any]) -> _Known:
-        compiled = await anyio.to_thread.run_sync(_compiled, schema)
-        if isinstance(compiled, str):
-            self._skip(tool, compiled)
-        else:
-            self._unchecked.pop(_shown(tool), None)
-        known = _Known(schema, None if isinstance(compiled, str) else compiled)
-        _keep(self._known, tool, known)
-        return known
-
     async def _mismatch(self, tool: str, known: _Known, data: Any) -> tuple[str, str, str] | None:
         from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
 
-        if data is MISSING:
-            return "$", "required", "structuredContent, which is missing"
-        compiled = cast("BoundedSchema", known.compiled)
-        weight = _weight(data)
-        if weight >= known.max_weight:
-            if weight >= _MAX_WEIGHT:
-                self._skip(tool, "a result was too large to check")
-            return None
         found: Mismatch | None
-        if weight < _WEIGHT_IN_PLACE and not known.is_costly:
-            try:
-                found = compiled.mismatch(data, _STEPS_IN_PLACE)
-                return (found.path, found.keyword, found.demand) if found is not None else None
-            except Uncheckable:
-                known.is_costly = True
         try:
-            found = await anyio.to_thread.run_sync(compiled.mismatch, data)
+            if data is MISSING:
+                await known.schema.compiled()
+                return "$", "required", "structuredContent, which is missing"
+            found = await known.schema.run(data, lambda compiled, max_steps: compiled.mismatch(data, max_steps))
         except Uncheckable as reason:
-            # Trying it again with as much or more would cost the same every time.
-            known.max_weight = weight
             self._skip(tool, str(reason))
             return None
         return (found.path, found.keyword, found.demand) if found is not None else None
 
     def _skip(self, tool: str, reason: str) -> None:
         _keep(self._unchecked, _shown(tool), reason)
-
-
-def _compiled(schema: Mapping[str, Any]) -> BoundedSchema | str:
-    """The schema, or why it cannot be used."""
-    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Uncheckable
-
-    try:
-        return BoundedSchema(schema)
-    except Uncheckable as reason:
-        return str(reason)
-    except RecursionError:
-        return "its outputSchema is nested too deeply to check"
 
 
 def _shown(tool: str) -> str:
@@ -149,19 +103,3 @@ def _keep(known: dict[str, Any], tool: str, value: Any) -> None:
     known[tool] = value
     if len(known) > MAX_TOOLS_KEPT:
         del known[next(iter(known))]
-
-
-def _weight(data: Any) -> int:
-    """How much there is to check, counted no further than `_MAX_WEIGHT`."""
-    weight = 0
-    left = [data]
-    while left and weight < _MAX_WEIGHT:
-        value = left.pop()
-        weight += 1
-        if isinstance(value, str):
-            weight += len(value) // 1000
-        elif isinstance(value, dict):
-            left.extend(cast("dict[str, Any]", value).values())
-        elif isinstance(value, list):
-            left.extend(cast("list[Any]", value))
-    return weight

@@ -73,6 +73,7 @@ class UpstreamConfig:
     trust_annotations: bool = False
     sanitize: bool = False
     """Whether what hides or acts in its results is made visible, too (R-UP-7)."""
+    input_check: Literal["off", "strict"] = "strict"
     output_check: Literal["off", "warn", "strict"] = "warn"
     pin: Literal["tofu", "strict", "off"] = "tofu"
     """Whether first sights are trusted, wait as changes do, or nothing is pinned (R-UP-6)."""

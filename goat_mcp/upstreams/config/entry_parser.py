@@ -50,6 +50,7 @@ _OUR_KEYS = frozenset(
         "sanitize",
         "disabled",
         "type",
+        "input_check",
         "output_check",
         "enabled_tools",
         "disabled_tools",
@@ -107,6 +108,9 @@ def upstream_of(
     start = given.get("start", "lazy")
     if start not in ("lazy", "eager"):
         raise BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
+    input_check = meant_word(given.get("input_check", "strict"), ("off",))
+    if input_check not in ("off", "strict"):
+        raise BrokenEntry(f"input_check: {_shown(input_check)} is not a mode; write off or strict")
     output_check = meant_word(given.get("output_check", "warn"), ("off",))
     if output_check not in ("off", "warn", "strict"):
         raise BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
@@ -127,6 +131,7 @@ def upstream_of(
         start=start,
         trust_annotations=_flag(given, "trust_annotations"),
         sanitize=_flag(given, "sanitize"),
+        input_check=input_check,
         output_check=output_check,
         enabled_tools=_names(given, "enabled_tools"),
         disabled_tools=_names(given, "disabled_tools") or (),

@@ -1,5 +1,9 @@
 """A tool of an upstream as a `Tool` of ours: its entry passes to clients as it came, its calls go to the upstream.
 
+<<<<<<< HEAD
+Names that clients were shown instead of the upstream's own are put back (SCH-2). Then arguments are checked against the
+schema that was listed, unless the entry switches that off.
+=======
 Arguments are not checked against the upstream's schema here: the upstream is the authority on it, and what it
 accepts beyond its schema must get through (REL-1). Only names that clients were shown instead of the upstream's own
 are put back (SCH-2). How far its claims are trusted is decided here, too: class, signals, hints (RSK-1 to RSK-4).
@@ -21,9 +25,10 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, ChecksInput
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.listing.input_check import InputCheck
 
 _READS = frozenset({"get", "list", "read", "search", "find", "fetch", "show", "describe", "count", "view", "query"})
 _DESTROYS = frozenset(
@@ -165,17 +170,25 @@ class CallRelay(Protocol):
 
 
 @dataclass(frozen=True)
-class UpstreamTool:
+class UpstreamTool(ChecksInput):
     """One proxied tool."""
 
     spec: UpstreamSpec
     relay: CallRelay
+    is_checked: bool = True
 
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         self.relay.admit(self.spec)
         if not may_hold_renamed(arguments):
             return arguments
         return original_arguments(arguments, self._new_names) if self._new_names else arguments
+
+    async def checked(self, input: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await self._check.checked(input) if self.is_checked else input
+
+    @cached_property
+    def _check(self) -> InputCheck:
+        return InputCheck(self.spec.input_schema)
 
     @cached_property
     def _new_names(self) -> Mapping[str, str]:
@@ -228,4 +241,5 @@ def upstream_tool(
             is_plain=is_plain,
         ),
         relay,
+        config.input_check != "off",
     )

@@ -159,7 +159,7 @@ async def test_a_result_too_large_to_check_is_relayed_and_named_and_smaller_ones
     with pytest.raises(ToolError):
         await output.check("t", schema, [*range(1000), "x"])
 
-    assert output.unchecked == ("t: a result was too large to check",)
+    assert output.unchecked == ("t: a value was too large to check",)
 
 
 # SCH-4

@@ -19,6 +19,17 @@ WIRE = threading.Lock()
 LOG = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
 
+INPUT = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer", "maximum": 16},
+        "unit": {"enum": ["C", "F"]},
+    },
+    "required": ["city"],
+    "additionalProperties": False,
+}
+LOST = {"type": "object", "properties": {"city": {"$ref": "#/$defs/nowhere"}}}
 OUTPUT = {"type": "object", "properties": {"value": {"type": "number"}}, "required": ["value"]}
 
 
@@ -59,6 +70,9 @@ def tools_page(request: dict[str, Any]) -> dict[str, Any]:
         case "outputs":
             (measure,) = named("measure")
             return {"tools": [{**measure, "outputSchema": OUTPUT}]}
+        case "inputs":
+            forecast, lost = named("forecast", "lost")
+            return {"tools": [{**forecast, "inputSchema": INPUT}, {**lost, "inputSchema": LOST}]}
         case "unruly":
             return {"tools": named("ping", "twice", "drip", "string_id")}
         case "hidden":
@@ -90,6 +104,8 @@ def call(request: dict[str, Any]) -> None:
             sys.stdout.flush()
         case "odd":
             answer(request, {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "\ud83d half"}]})
+        case "forecast" | "lost":
+            answer(request, {"content": [{"type": "text", "text": json.dumps(request["params"]["arguments"])}]})
         case "hidden":
             block = {"type": "text", "text": "\x1b[2Jfine\r\nok\u202e"}
             answer(request, {"content": [block], "structuredContent": {"say": ["\U000e0041"]}})
