@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.catalog.schemas.parameters import Parameters
 from goat_mcp.core.errors import ErrorCode, ToolError
