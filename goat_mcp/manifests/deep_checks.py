@@ -31,7 +31,7 @@ _MAX_SHOWN = 200
 
 _FRAMES: Mapping[Language, re.Pattern[str]] = {
     "python": re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)'),
-    "node": re.compile(r"file://(?P<file>/[^\n:)]+):(?P<line>\d+)"),
+    "node": re.compile(r"(?P<file>/[^\n:()]+):(?P<line>\d+)"),
 }
 
 

@@ -5,6 +5,7 @@
  * prints goes to standard error, so that it cannot be taken for an answer.
  */
 
+import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
@@ -63,7 +64,11 @@ function errorOf(problem) {
 }
 
 function show(problem) {
-  console.error(text(() => problem.stack) || text(() => format("%s", problem)));
+  try {
+    console.error(problem);
+  } catch {
+    console.error("an error that cannot be shown");
+  }
 }
 
 /** A console whose lines go to the server's log. Lines over the limit are only counted. */
@@ -211,6 +216,10 @@ async function begin(start) {
     await load(start);
   } catch (problem) {
     show(problem);
+    if (problem instanceof SyntaxError) {
+      // A module's error does not say its line; this does.
+      console.error(spawnSync(process.execPath, ["--check", start.source.file], { encoding: "utf8" }).stderr);
+    }
     send({ broken: errorOf(problem) });
     process.reallyExit(0);
   }

@@ -97,6 +97,10 @@ JAVASCRIPT = {
         "// one\nconst = 1;\nexport const handlers = {};\n",
         "{script}:2: error: cannot be loaded: SyntaxError: Unexpected token '='; fix that file",
     ),
+    "syntax-of-a-module": (
+        "import 'node:fs';\n\nexport const handlers = {;\n",
+        "{script}:3: error: cannot be loaded: SyntaxError: Unexpected token ';'; fix that file",
+    ),
     "fails": (
         "// one\n\nexport const handlers = { today: nothing };\n",
         "{script}:3: error: cannot be loaded: ReferenceError: nothing is not defined; fix that file",
