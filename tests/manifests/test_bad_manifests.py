@@ -172,7 +172,8 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     # What runs.
     "no-entry": (
         but("  entry: ./handlers.py\n", ""),
-        "5: spec.entry is missing; write a Python or JavaScript file (./tool.py, ./index.js), {command: [...]}, or {http: {url: ...}}",
+        "5: spec.entry is missing; write a Python or JavaScript file (./tool.py, ./index.js), {command: [...]}, "
+        "or {http: {url: ...}}",
     ),
     "entry-is-gone": (
         entry("./handler.py"),
