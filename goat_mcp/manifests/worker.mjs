@@ -6,7 +6,7 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { writeSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 import { format } from "node:util";
@@ -211,15 +211,19 @@ async function load(start) {
   handlers = Object.assign(Object.create(null), found);
 }
 
+/** A syntax error in a module does not say its line; a check of the text does. */
+function showLine(file) {
+  const options = { input: readFileSync(file), encoding: "utf8" };
+  const check = spawnSync(process.execPath, ["--check", "--input-type=module", "-"], options);
+  console.error((check.stderr ?? "").replaceAll("[stdin]", file));
+}
+
 async function begin(start) {
   try {
     await load(start);
   } catch (problem) {
     show(problem);
-    if (problem instanceof SyntaxError) {
-      // A module's error does not say its line; this does.
-      console.error(spawnSync(process.execPath, ["--check", start.source.file], { encoding: "utf8" }).stderr);
-    }
+    if (problem instanceof SyntaxError) showLine(start.source.file);
     send({ broken: errorOf(problem) });
     process.reallyExit(0);
   }
@@ -229,6 +233,11 @@ async function begin(start) {
 process.exit = (code = 0) => {
   throw new Error(`a handler called process.exit(${code})`); // it would end the other calls
 };
+process.removeAllListeners("warning");
+process.on("warning", (warning) => {
+  // Files of Goondan are modules without a package.json that says so.
+  if (warning.code !== "MODULE_TYPELESS_PACKAGE_JSON") show(warning);
+});
 process.on("unhandledRejection", show);
 process.on("uncaughtException", (problem) => {
   show(problem);
