@@ -22,7 +22,7 @@ import anyio.to_thread
 from goat_mcp.agents.loop import CallTools, ToolCall
 from goat_mcp.agents.repository_git import BuildEnvironment, RepositoryGit
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import TOOL_ALIASES
+from goat_mcp.core.names import GOA_ALIASES, TOOL_ALIASES
 from goat_mcp.core.result import ToolResult
 from goat_mcp.files.workspace import Workspace
 
@@ -196,7 +196,7 @@ def _moved(call: ToolCall) -> ToolCall:
     if name not in _FILE_TOOLS and name not in _RELATIVE_TOOLS:
         return call  # elsewhere `@` has another meaning: @scope/package
     directory = call.ctx.rights.writes_below
-    takes_relative = name in _RELATIVE_TOOLS
+    takes_relative = name in _RELATIVE_TOOLS or call.name in GOA_ALIASES
     arguments: dict[str, Any] = {
         key: _path(value, directory, takes_relative) if key in _PATH_FIELDS and isinstance(value, str) else value
         for key, value in call.arguments.items()

@@ -15,6 +15,7 @@ from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rule import Call
+from goat_mcp.catalog.builtin_contracts import names_of_ours
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.arguments import canonical_arguments, copied_json
@@ -200,8 +201,8 @@ class Admission:
 
     def _check_unchanged(self, tool: AnyTool, decision: Decision, ctx: ToolContext) -> None:
         """The tool may have changed while a person was asked: their answer was about the old one (R-PERM-4)."""
-        if decision.decided_by != "user":
-            return
+        if decision.decided_by != "user" or tool.spec.rule_name in names_of_ours():
+            return  # ours never change, and may be called by a name that this client's catalog has instead
         now = self.catalog.of(ctx.rights).resolve(tool.spec.name)
         if now is not tool and now.spec != tool.spec:
             how = "in its manifest" if tool.spec.toolset in DECLARED_TOOLSETS else "by its server"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -11,6 +12,7 @@ from typing import Any, cast
 import anyio
 
 from goat_mcp.core.client_side import ClientRequest, ClientSide
+from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter, Owner
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -24,13 +26,9 @@ MAX_WAITING = 128
 MAX_AWAY = 256
 """Calls of one principal that upstreams work on while others use their permits. Later ones keep theirs."""
 
-_Owner = tuple[int, str]
-"""Depth and principal. Each depth of agents has permits of its own: a call waits only for deeper ones, and a deeper one
-never for it, so that they cannot wait for each other."""
 
-
-class ConcurrencyLimiter:
-    """Permits for running calls, in the order of arrival, but never more than `per_principal` for one principal.
+class CallLimiter:
+    """Permits for running calls, with turns for all principals alike, but never more than `per_principal` for one.
 
     A call that waits for a person, its client, an upstream or a conflicting call releases its permit meanwhile: waiting
     costs nothing, and an upstream that hangs must not keep calls of others from running (ISO-1). Afterwards the call
@@ -41,93 +39,61 @@ class ConcurrencyLimiter:
         self._per_principal = per_principal
         self._in_all = in_all
         self._queue_s = queue_s
-        # No counters: what they add to a dictionary is written in Python, and a call asks eight times.
-        self._running: dict[_Owner, int] = {}
-        self._in_depth: dict[int, int] = {}
-        self._away: dict[_Owner, int] = {}
-        self._waiting: list[tuple[_Owner, anyio.Event]] = []
+        # Each depth of agents has permits of its own: a call waits only for deeper ones, and a deeper one never for it,
+        # so that they cannot wait for each other.
+        self._of_depth: dict[int, ConcurrencyLimiter] = {}
+        self._away: dict[str, int] = {}
         self._left = anyio.Event()
 
     def of(self, ctx: ToolContext) -> Permit:
         """The permit of one call, with a context to run it with. Entering waits, and may raise `ToolError(BUSY)`."""
-        return Permit(self, (ctx.rights.depth, ctx.principal), ctx)
+        limiter = self._of_depth.get(ctx.rights.depth)
+        if limiter is None:
+            limiter = self._of_depth[ctx.rights.depth] = ConcurrencyLimiter(self._in_all, self._per_principal)
+        return Permit(self, limiter, ctx)
 
-    async def take(self, owner: _Owner, wait_left_s: Callable[[], float]) -> None:
-        # Nobody who waits could use this permit: each gets one as soon as there is one.
-        if self._has_room(owner):
-            self.enter(owner)
-        else:
-            await self._queue(owner, min(self._queue_s, wait_left_s()))
+    async def take(self, limiter: ConcurrencyLimiter, owner: Owner, wait_left_s: Callable[[], float]) -> None:
+        if limiter.has_room(owner):
+            limiter.enter(owner)
+            return
+        if limiter.waiting(owner) >= MAX_WAITING:
+            raise self._busy(limiter, owner, f"{MAX_WAITING} more are waiting")
+        wait_s = min(self._queue_s, wait_left_s())
+        if not await limiter.take(owner, wait_s):
+            raise self._busy(limiter, owner, f"others were first for {wait_s:.0f} s")
 
-    def enter(self, owner: _Owner) -> None:
-        self._running[owner] = self._running.get(owner, 0) + 1
-        self._in_depth[owner[0]] = self._in_depth.get(owner[0], 0) + 1
-
-    def leave(self, owner: _Owner) -> None:
-        self._in_depth[owner[0]] -= 1
-        self._running[owner] -= 1
-        if not self._running[owner]:
-            del self._running[owner]
+    def leave(self, limiter: ConcurrencyLimiter, owner: Owner) -> None:
+        limiter.leave(owner)
+        if not limiter.running():
             self._left.set()
-        for turn in list(self._waiting):
-            if self._has_room(turn[0]):
-                # The permit is theirs before they wake: nobody comes in between.
-                self._waiting.remove(turn)
-                self.enter(turn[0])
-                turn[1].set()
 
     async def none_running(self) -> None:
         """Wait until no call runs."""
-        while self._running:
+        while any(limiter.running() for limiter in self._of_depth.values()):
             self._left = anyio.Event()
             await self._left.wait()
 
-    def _has_room(self, owner: _Owner) -> bool:
-        running, in_depth = self._running.get(owner, 0), self._in_depth.get(owner[0], 0)
-        return running < self._per_principal and in_depth < self._in_all
-
-    def may_go_away(self, owner: _Owner) -> bool:
+    def may_go_away(self, principal: str) -> bool:
         """Whether one more call may release its permit while an upstream works on it. Ends with `back_from_away`."""
-        away = self._away.get(owner, 0)
+        away = self._away.get(principal, 0)
         if away >= MAX_AWAY:
             return False
-        self._away[owner] = away + 1
+        self._away[principal] = away + 1
         return True
 
-    def back_from_away(self, owner: _Owner) -> None:
-        self._away[owner] -= 1
-        if not self._away[owner]:
-            del self._away[owner]
+    def back_from_away(self, principal: str) -> None:
+        self._away[principal] -= 1
+        if not self._away[principal]:
+            del self._away[principal]
 
-    async def _queue(self, owner: _Owner, wait_s: float) -> None:
-        if sum(1 for other, _ in self._waiting if other == owner) >= MAX_WAITING:
-            raise self._busy(owner, 0.0)
-        turn = (owner, anyio.Event())
-        self._waiting.append(turn)
-        try:
-            with anyio.move_on_after(wait_s):
-                await turn[1].wait()
-        except BaseException:
-            if turn[1].is_set():
-                self.leave(owner)
-            raise
-        finally:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-        if not turn[1].is_set():
-            raise self._busy(owner, wait_s)
-
-    def _busy(self, owner: _Owner, waited_s: float) -> ToolError:
-        if self._running.get(owner, 0) >= self._per_principal:
+    def _busy(self, limiter: ConcurrencyLimiter, owner: Owner, others: str) -> ToolError:
+        if limiter.running(owner) >= self._per_principal:
             full = f"{self._per_principal} of your calls are running (limits.concurrent_calls)"
         else:
             full = f"{self._in_all} calls of all clients are running (limits.concurrent_calls_in_all)"
-        waited = (
-            f", and others were first for {waited_s:.0f} s" if waited_s else f", and {MAX_WAITING} more are waiting"
-        )
         return ToolError(
             ErrorCode.BUSY,
-            f"{full}{waited}",
+            f"{full}, and {others}",
             "Nothing was run. Call again when one of the others has answered, and send fewer at a time.",
             facts={"retry_after_s": 1},
         )
@@ -137,54 +103,47 @@ class Permit:
     """One running call, from entering to leaving. While it waits for others, its permit is released."""
 
     # Contexts are written out here: as generators they cost three times as much, and every call has them.
-    __slots__ = ("_ask", "_limiter", "_owner", "_waits", "ctx")
+    __slots__ = ("_ask", "_calls", "_limiter", "_owner", "_waits", "ctx")
 
-    def __init__(self, limiter: ConcurrencyLimiter, owner: _Owner, ctx: ToolContext) -> None:
+    def __init__(self, calls: CallLimiter, limiter: ConcurrencyLimiter, ctx: ToolContext) -> None:
+        self._calls = calls
         self._limiter = limiter
-        self._owner = owner
+        self._owner = (ctx.principal,)
         self._ask = ctx.ask
         self._waits = 0
         # All but asking is the client's own.
         client = cast("ClientSide", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
-        self.ctx = ctx.changed(ask=self._ask_released, client=client, while_elsewhere=self.released_to_upstream)
+        to_upstream = partial(_Released, self, to_upstream=True)
+        self.ctx = ctx.changed(ask=self._ask_released, client=client, while_elsewhere=to_upstream)
 
     async def __aenter__(self) -> Permit:
-        await self._limiter.take(self._owner, self.ctx.wait_left_s)
+        await self._calls.take(self._limiter, self._owner, self.ctx.wait_left_s)
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        self._limiter.leave(self._owner)
+        self._calls.leave(self._limiter, self._owner)
 
     def released(self) -> AbstractContextManager[None]:
         """Until the block ends, another call may run in place of this one."""
         return _Released(self)
 
-    def released_to_upstream(self) -> AbstractContextManager[None]:
-        """As `released`, while an upstream works on the call; of these a principal has `MAX_AWAY` at most."""
-        return _ReleasedToUpstream(self)
-
-    def release(self) -> None:
+    def release(self, *, to_upstream: bool) -> bool:
+        """Whether it was released: an upstream works on `MAX_AWAY` calls of one principal at most in this way."""
+        if to_upstream and not self._calls.may_go_away(self._owner[0]):
+            return False
         self._waits += 1
         if self._waits == 1:
-            self._limiter.leave(self._owner)
+            self._calls.leave(self._limiter, self._owner)
+        return True
 
-    def resume(self) -> None:
+    def resume(self, *, from_upstream: bool) -> None:
         self._waits -= 1
         if not self._waits:
             self._limiter.enter(self._owner)
-
-    def release_to_upstream(self) -> bool:
-        """Whether it could be released."""
-        if not self._limiter.may_go_away(self._owner):
-            return False
-        self.release()
-        return True
-
-    def resume_from_upstream(self) -> None:
-        self.resume()
-        self._limiter.back_from_away(self._owner)
+        if from_upstream:
+            self._calls.back_from_away(self._owner[0])
 
     async def _ask_released(self, form: Form) -> Answer:
         with self.released():
@@ -192,35 +151,21 @@ class Permit:
 
 
 class _Released:
-    __slots__ = ("_permit",)
+    __slots__ = ("_is_released", "_permit", "_to_upstream")
 
-    def __init__(self, permit: Permit) -> None:
+    def __init__(self, permit: Permit, *, to_upstream: bool = False) -> None:
         self._permit = permit
-
-    def __enter__(self) -> None:
-        self._permit.release()
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self._permit.resume()
-
-
-class _ReleasedToUpstream:
-    __slots__ = ("_is_released", "_permit")
-
-    def __init__(self, permit: Permit) -> None:
-        self._permit = permit
+        self._to_upstream = to_upstream
         self._is_released = False
 
     def __enter__(self) -> None:
-        self._is_released = self._permit.release_to_upstream()
+        self._is_released = self._permit.release(to_upstream=self._to_upstream)
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         if self._is_released:
-            self._permit.resume_from_upstream()
+            self._permit.resume(from_upstream=self._to_upstream)
 
 
 class _ReleasingClient:

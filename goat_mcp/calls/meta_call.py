@@ -1,4 +1,5 @@
-"""A call of `call_tool` is a call of the tool it names. This is resolved before all other stages (DEF-3).
+"""A call of `call_tool` is a call of the tool it names, and one of goa's `search` a call of Grep. This is resolved
+before all other stages (DEF-3).
 
 So rules, hooks, the record and all that follows see the target, with its own name and arguments.
 """
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
-from goat_mcp.catalog.builtin_contracts import LazyTool
+from goat_mcp.catalog.builtin_contracts import LazyTool, StandIn
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -32,14 +33,14 @@ def resolve_call(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> 
     """Raises `ToolError` as `Catalog.resolve` does, and INPUT for arguments that name no tool to call."""
     tool = catalog.resolve(name)
     if not _calls_through(tool.spec):
-        return ResolvedCall(_loaded(tool), arguments)
+        return ResolvedCall(*_meant(tool, arguments))
     wanted = tool.validate(arguments)
     target = catalog.resolve(wanted.name)
     if _calls_through(target.spec):
         raise ToolError(
             ErrorCode.INPUT, f"{tool.spec.name} does not call {target.spec.name}", "Name the tool you want."
         )
-    return ResolvedCall(_loaded(target), wanted.arguments, tool.spec)
+    return ResolvedCall(*_meant(target, wanted.arguments), tool.spec)
 
 
 def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
@@ -85,8 +86,11 @@ def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> N
     )
 
 
-def _loaded(tool: AnyTool) -> AnyTool:
-    return tool.loaded() if isinstance(tool, LazyTool) else tool
+def _meant(tool: AnyTool, arguments: Mapping[str, Any]) -> tuple[AnyTool, Mapping[str, Any]]:
+    """The tool itself, and its own arguments."""
+    if isinstance(tool, StandIn):
+        arguments = tool.translated(arguments)
+    return (tool.loaded() if isinstance(tool, LazyTool) else tool), arguments
 
 
 def _calls_through(spec: ToolSpec) -> bool:

@@ -15,7 +15,7 @@ from anyio.abc import TaskStatus
 from goat_mcp.calls.admission import Admission
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.batch import Batch, BatchOutcome, Turn
-from goat_mcp.calls.concurrency_limiter import ConcurrencyLimiter, Permit
+from goat_mcp.calls.concurrency_limiter import CallLimiter, Permit
 from goat_mcp.calls.extensions import Extension, ExtensionFailed, wrapped
 from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.meta_call import resolve_call
@@ -67,7 +67,7 @@ class Pipeline:
     layers: Sequence[Extension] = ()
     steps: Steps | None = None
     with_mail: WithMail | None = None
-    slots: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter)
+    slots: CallLimiter = field(default_factory=CallLimiter)
     redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None

@@ -78,14 +78,14 @@ def _spec(entry: Mapping[str, Any]) -> ToolSpec:
 
 
 class LazyTool:
-    """Stands in the registry for the tool of its name, which `load` returns. A call goes on with that one."""
+    """Stands in the registry for the tool that its rules name, which `load` returns. A call goes on with that one."""
 
     def __init__(self, spec: ToolSpec, load: Callable[[str], AnyTool]) -> None:
         self.spec = spec
         self._load = load
 
     def loaded(self) -> AnyTool:
-        return self._load(self.spec.name)
+        return self._load(self.spec.rule_name)
 
     def validate(self, arguments: Mapping[str, Any]) -> Any:
         return self.loaded().validate(arguments)
@@ -95,3 +95,23 @@ class LazyTool:
 
     async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
         return await self.loaded().execute(input, ctx)
+
+
+class StandIn(LazyTool):
+    """A built-in tool under another name, with fields and defaults that go with that name.
+
+    `translated` makes the tool's own arguments of a call's, or raises `ToolError(INPUT)`. What has resolved a name goes
+    on with both, so that a call is one of the tool itself.
+    """
+
+    def __init__(
+        self,
+        spec: ToolSpec,
+        translated: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        load: Callable[[str], AnyTool],
+    ) -> None:
+        super().__init__(spec, load)
+        self.translated = translated
+
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        return super().validate(self.translated(arguments))

@@ -207,7 +207,9 @@ class Catalog:
         self._refresh()
         if (tool := self._tools.get(name)) is not None:
             return tool
-        if self._registry.get(name) is None and (canonical := TOOL_ALIASES.get(name)) is not None:
+        known = self._registry.get(name)
+        canonical = TOOL_ALIASES.get(name)
+        if canonical is not None and (known is None or known.spec.rule_name == canonical):
             if (tool := self._tools.get(canonical)) is not None:
                 return tool
             name = canonical if self._registry.get(canonical) is not None else name

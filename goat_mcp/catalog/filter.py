@@ -35,8 +35,8 @@ def server_of(spec: ToolSpec) -> str:
 def labels_of(spec: ToolSpec) -> frozenset[str]:
     """Everything that selects this tool: its names, its toolset, its server."""
     labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
-    if spec.toolset in DECLARED_TOOLSETS:
-        resource = spec.name.partition(SEPARATOR)[0]
+    resource, is_export, _ = spec.name.partition(SEPARATOR)
+    if spec.toolset in DECLARED_TOOLSETS and is_export:  # goa's names for tools of ours are none
         labels.add(f"{RESOURCE_PREFIX}{resource}")
         if spec.toolset in SHIPPED_TOOLSETS:
             labels |= {f"{SHIPPED_PREFIX}{resource}", f"{SHIPPED_PREFIX}{spec.name}"}

@@ -94,7 +94,6 @@ def settings_from(
     defaults: dict[str, Any] | None = None,
 ) -> Settings:
     """The settings these flags stand for. Raises `BrokenSettings`."""
-    from goat_mcp.core.spec import DEFAULT_TOOLSETS
     from goat_mcp.settings.loading import load_settings
 
     flags: dict[str, Any] = {
@@ -106,15 +105,11 @@ def settings_from(
         "mode": mode,
         "profile": profile,
     }
-    catalog: dict[str, Any] = {}
-    if toolset:
-        catalog["toolsets"] = [*DEFAULT_TOOLSETS, *toolset]
     if preset or only:
         # Whoever adds a toolset beside a selection wants both.
-        catalog["allow"] = [*(f"preset:{name}" for name in preset), *only, *(f"toolset:{name}" for name in toolset)]
-    if catalog:
-        flags["catalog"] = catalog
-    added = {"catalog.deny": disallowed_tool, "permissions.allow": allowed_tool}
+        allow = [*(f"preset:{name}" for name in preset), *only, *(f"toolset:{name}" for name in toolset)]
+        flags["catalog"] = {"allow": allow}
+    added = {"catalog.toolsets": toolset, "catalog.deny": disallowed_tool, "permissions.allow": allowed_tool}
     return load_settings(
         flags, config_file=config, overrides=overrides, added={key: names for key, names in added.items() if names}
     )

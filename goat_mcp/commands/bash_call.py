@@ -28,7 +28,7 @@ from goat_mcp.files.editing.read_state import ReadFilesSnapshot, record_as_read,
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.environment import check_names
-from goat_mcp.processes.output_capture import OutputPart, cut
+from goat_mcp.processes.output_capture import HEAD_SHARE, OutputPart, cut
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
 from goat_mcp.processes.script_words import exit_1_is_an_answer, kill_of_this_server
 from goat_mcp.state.sessions import Session
@@ -118,7 +118,8 @@ MAX_FAILED_CHARS = 10_000
 MAX_COMPRESSED_CHARS = 1_000_000
 """Longer output is not compressed."""
 _NOTICE_CHARS = 160
-"""About the length of the notice on compression. If compression saves less, the output stays as it is."""
+"""About the length of the notice on compression. If compression saves less, the output stays as it is, unless it shows
+source code: that has line numbers."""
 _SHOWN_NAMES = 10
 
 
@@ -152,6 +153,12 @@ class CommandCall:
     """Whether the directory at its end becomes the shell's."""
     reads_before: ReadFilesSnapshot
     notices: list[str]
+    is_goas: bool = False
+    """Of a long output only the end is shown, and time-outs are in seconds. Source: goa, `bash`."""
+
+    @property
+    def head_share(self) -> float:
+        return 0.0 if self.is_goas else HEAD_SHARE
 
 
 @dataclass(frozen=True)
@@ -209,7 +216,10 @@ class CallResults:
         notices_chars = sum(len(notice) + 3 for notice in call.notices)
         max_chars = self._max_chars(call.ctx)
         max_chars = (min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars
-        part = command.capture.shown(max_chars) if compressed is None else _cut(compressed, max_chars)
+        if compressed is None:
+            part = command.capture.shown(max_chars, head_share=call.head_share)
+        else:
+            part = _cut(compressed, max_chars, call.head_share)
         path = command.capture.path
         facts = self._facts(
             call,
@@ -294,27 +304,36 @@ async def _compressed(call: CommandCall, *, failed: bool) -> str | None:
         return None
     compress = partial(compressed_output, call.text, whole.text, failed=failed, directory=call.directory)
     compressed = await anyio.to_thread.run_sync(compress)
-    if compressed is None or len(compressed) + _NOTICE_CHARS > len(whole.text):
+    if compressed is None:
+        return None
+    saves_more = len(compressed.text) + _NOTICE_CHARS <= len(whole.text)
+    if not saves_more and not compressed.is_numbered:
         return None
     path = command.capture.keep_file()
     if command.capture.problem:
         return None  # there is no file with the whole output
-    call.notices.append(f"compressed from {len(whole.text)} to {len(compressed)} characters; the whole: {path}")
-    return compressed
+    if saves_more:
+        what = f"compressed from {len(whole.text)} to {len(compressed.text)} characters; the whole"
+    else:
+        what = "lines are numbered; as printed"
+    call.notices.append(f"{what}: {path}")
+    return compressed.text
 
 
-def _cut(text: str, max_chars: int) -> OutputPart:
+def _cut(text: str, max_chars: int, head_share: float) -> OutputPart:
     """Cut without a notice: the one on compression already names the file with the whole output."""
     if len(text) <= max_chars:
         return OutputPart(text, 0)
-    return OutputPart(cut(text, max_chars, ""), 0, truncated=True)
+    return OutputPart(cut(text, max_chars, "", head_share), 0, truncated=True)
 
 
 def _failure(call: CommandCall, output: str, facts: Mapping[str, Any]) -> ToolError:
     command = call.command
     if command.ended_by is EndedBy.TIMEOUT:
         timeout_ms = call.limits.timeout_ms
-        if timeout_ms is not None and timeout_ms < 1000:
+        if call.is_goas:
+            advice = "Send a longer timeout (at most 300 s), or start it with bg_exec."
+        elif timeout_ms is not None and timeout_ms < 1000:
             advice = f"timeout is in milliseconds: {timeout_ms} is {timeout_ms / 1000:g} s; for 30 s send 30000."
         else:
             advice = f"Send a longer timeout (at most {MAX_TIMEOUT_MS} ms), or run_in_background."

@@ -14,7 +14,6 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
-from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -28,6 +27,7 @@ from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.on_demand import OnDemand, handler_surroundings
 from goat_mcp.gateway.build.rule_loading import rules_of
 from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.build.tools import register_ours
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
@@ -112,8 +112,7 @@ class Gateway:
         self.visibility = ServerVisibility(self.catalog, rules)
         self.user_code = read_user_code(claude_files, s, hooks)
         self.steps = self.user_code.steps
-        for contract in (*builtin_contracts(), *meta_contracts()):
-            self.registry.register(LazyTool(contract, self.builtin))
+        register_ours(self.registry, settings, self.declared.toolsets, self.builtin)
         register_tools(self.user_code.extensions, self.registry, self._lists_outdated)
         chosen.check_allowed_are_on(self.registry)
         self.upstreams = build_upstreams(

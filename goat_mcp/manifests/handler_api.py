@@ -13,7 +13,7 @@ from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.resources import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.processes.computing.fair_queue import FairQueue
+from goat_mcp.processes.computing.worker_process import ComputingLimiter
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
@@ -117,5 +117,5 @@ class Host:
     hides: Callable[[str], bool]
     tool: Callable[[str], Any]
     restart: Callable[[], Restart]
-    computing: FairQueue
+    computing: ComputingLimiter
     max_chars: int

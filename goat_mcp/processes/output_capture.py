@@ -68,20 +68,21 @@ def whole_characters(data: bytes) -> int:
     return len(data)
 
 
-def cut(text: str, max_chars: int, where: str) -> str:
+def cut(text: str, max_chars: int, where: str, head_share: float = HEAD_SHARE) -> str:
     """Head and tail of a too long text, `max_chars` in all, around a line that says how much is missing and `where`
-    the whole is."""
+    the whole is. `head_share` 0 is the tail alone."""
     keep = max_chars - len(_cut_mark(f"{len(text)} characters", where))
-    head = int(keep * HEAD_SHARE)
-    return text[:head] + _cut_mark(f"{len(text) - keep} characters", where) + text[len(text) - (keep - head) :]
+    head = int(keep * head_share)
+    mark = _cut_mark(f"{len(text) - keep} characters", where)
+    return text[:head] + (mark if head else mark[1:]) + text[len(text) - (keep - head) :]
 
 
-def join_cut(head: str, tail: str, max_chars: int, missing: str, where: str) -> str:
+def join_cut(head: str, tail: str, max_chars: int, missing: str, where: str, head_share: float = HEAD_SHARE) -> str:
     """As `cut`, for a text of which only the head and the tail are at hand."""
     mark = _cut_mark(missing, where)
     keep = max_chars - len(mark)
-    head_chars = int(keep * HEAD_SHARE)
-    return head[:head_chars] + mark + tail[-(keep - head_chars) :]
+    head_chars = int(keep * head_share)
+    return head[:head_chars] + (mark if head_chars else mark[1:]) + tail[-(keep - head_chars) :]
 
 
 def _cut_mark(missing: str, where: str) -> str:
@@ -156,7 +157,9 @@ class OutputCapture:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def shown(self, max_chars: int, start: int = 0, *, complete: bool = True) -> OutputPart:
+    def shown(
+        self, max_chars: int, start: int = 0, *, complete: bool = True, head_share: float = HEAD_SHARE
+    ) -> OutputPart:
         """The output from byte `start` on, as text of about `max_chars` at most: head and tail of a longer one.
 
         A too long output is put into a file, if it is not there yet. While a command runs (`complete` false) an
@@ -172,18 +175,18 @@ class OutputCapture:
             text = readable(recent).rstrip("\n")
             if len(text) <= max_chars:
                 return OutputPart(text, end)
-            return OutputPart(cut(text, max_chars, self._where()), end, truncated=True)
+            return OutputPart(cut(text, max_chars, self._where(), head_share), end, truncated=True)
         first = self._from_file(start, min(HEAD_BYTES, -from_recent))
         missing = -from_recent - len(first)
         if not missing:
             text = readable(first + recent).rstrip("\n")
             if len(text) <= max_chars:
                 return OutputPart(text, end)
-            return OutputPart(cut(text, max_chars, self._where()), end, truncated=True)
+            return OutputPart(cut(text, max_chars, self._where(), head_share), end, truncated=True)
         head = readable(first[: whole_characters(first)])[:max_chars]
         tail = readable(recent.lstrip(_CONTINUATION)).rstrip("\n")[-max_chars:]
         hidden = f"about {end - start - max_chars} bytes"
-        return OutputPart(join_cut(head, tail, max_chars, hidden, self._where()), end, truncated=True)
+        return OutputPart(join_cut(head, tail, max_chars, hidden, self._where(), head_share), end, truncated=True)
 
     def last_line(self, max_chars: int = 200) -> str:
         """The newest line that is not blank, for progress messages."""

@@ -13,6 +13,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.settings.settings import (
     ENV_PREFIX,
@@ -212,6 +213,8 @@ def _first_directory(tree: Mapping[str, Any]) -> Path | None:
     return Path(first).expanduser().absolute() if isinstance(first, str | Path) and str(first) else None
 
 
+_WITHOUT_A_WORD = {"catalog.toolsets": DEFAULT_TOOLSETS}
+"""Lists to which flags add and that are not empty if nobody sets them."""
 _ADD_UP = (
     *("permissions.allow", "permissions.ask", "permissions.deny", "catalog.deny", "bash.blocked"),
     *("hooks", "claude_settings", "extensions"),
@@ -244,11 +247,12 @@ def place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
 
 
 def append(tree: dict[str, Any], key: str, names: Sequence[str]) -> None:
+    """Add to a list: to what stands there, or else to what holds without it."""
     part, _, last = key.partition(".")
     below = tree.setdefault(part, {})
     if isinstance(below, dict):  # anything else is told as the broken setting that it is
         given = cast("dict[str, Any]", below)
-        before = as_list(given.get(last))
+        before = as_list(given.get(last, _WITHOUT_A_WORD.get(key)))
         given[last] = [*before, *(name for name in names if name not in before)]
 
 

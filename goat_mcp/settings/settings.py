@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.calls.audit.log import AuditSettings
@@ -23,7 +23,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_or_many
-from goat_mcp.core.spec import DEFAULT_TOOLSETS
+from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
@@ -49,8 +49,14 @@ class OutputSettings(SettingsPart):
     structured: Literal["auto", "always"] = "auto"
 
 
+def _with_defaults(toolsets: tuple[str, ...]) -> tuple[str, ...]:
+    return (*DEFAULT_TOOLSETS, *toolsets) if toolsets and OPTIONAL_TOOLSETS.issuperset(toolsets) else toolsets
+
+
 class CatalogSettings(SettingsPart):
     """Which tools there are. `allow` and `deny` hold tools, `mcp__SERVER`, `toolset:NAME` and `preset:NAME`.
+
+    `toolsets` are all that are on; if they are optional ones of ours only, they are on beside the default ones.
 
     `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
     all would cost more than `token_budget` (`auto`).
@@ -58,7 +64,7 @@ class CatalogSettings(SettingsPart):
 
     allow: Names | None = None
     deny: Names = ()
-    toolsets: Names = DEFAULT_TOOLSETS
+    toolsets: Annotated[Names, AfterValidator(_with_defaults)] = DEFAULT_TOOLSETS
     presets: Mapping[str, Names] = {}
     mode: CatalogMode = "auto"
     token_budget: int = Field(default=TOKEN_BUDGET, ge=0)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from goat_mcp.commands.bash_call import (
     CallResults,
@@ -66,6 +67,8 @@ class BashInput(ToolInput):
     disable_sandbox: bool = Field(False, alias="dangerouslyDisableSandbox")
     workdir: str | None = Field(None, description="Directory for this call only")
     env: dict[str, str] | None = None
+    # goa's bash shows the end of a long output, and has its time-out in seconds.
+    is_goas: SkipJsonSchema[bool] = False
 
     @classmethod
     def rewrite(cls, arguments: dict[str, Any]) -> None:
@@ -181,6 +184,7 @@ class Bash(
             changes_cwd=input.workdir is None,
             reads_before=before,
             notices=notices,
+            is_goas=input.is_goas,
         )
         results = CallResults(self.workspace, self.tasks, self.options, self.max_chars)
         try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
@@ -51,6 +52,8 @@ class GrepInput(ToolInput):
     multiline: bool = Field(False, description="let matches span lines")
     include_ignored: bool = False
     rank: Literal["mtime", "priority"] = Field("mtime", description="priority: source code first, then most matches")
+    # goa's search counts matches and not the lines around them, and has no offset.
+    is_goas: SkipJsonSchema[bool] = False
 
     aliases: ClassVar[Mapping[str, str]] = {
         "after_context": "-A",
@@ -120,7 +123,8 @@ class Grep(
             target = Target(opened.fd, is_directory, str(root), str(opened.real_path))
             search = self.engine.search(target, clock)
             order = self.priority.order() if input.rank == "priority" else None
-            found = find(search, query, input.output_mode, order, Page(input.offset, input.head_limit))
+            page = Page(input.offset, input.head_limit, counts_matches=input.is_goas)
+            found = find(search, query, input.output_mode, order, page)
             ignored: tuple[int, bool] = (0, True)
             if not found.num_files and is_directory and not input.include_ignored and not clock.is_over:
                 ignored = count_ignored(search, query)
@@ -182,10 +186,14 @@ class _GrepAnswer:
 
     def _num_lines(self) -> int:
         """The lines shown, or those that were counted; 0 if only files were asked for."""
-        by_mode = {"content": self._num_shown(), "count": self.found.num_matches}
+        shown = sum(isinstance(line, ResultLine) for line in self.found.lines)
+        by_mode = {"content": shown, "count": self.found.num_matches}
         return by_mode.get(self.input.output_mode, 0)
 
     def _num_shown(self) -> int:
+        """Of what pages count."""
+        if self.input.is_goas:
+            return self.found.num_matches
         if self.input.output_mode == "content":
             return sum(isinstance(line, ResultLine) for line in self.found.lines)
         return len(self.found.files)
@@ -207,7 +215,9 @@ class _GrepAnswer:
             notices.append(f"{found.num_matches} matches in {found.num_files} files")
         shown = self._num_shown()
         following = self.input.offset + shown
-        if shown and (following < found.total or not (found.is_total_exact or found.timed_out)):
+        if self.input.is_goas and self._is_truncated():
+            notices.append(f"the first {found.num_matches} matches; narrow the search, or raise max_results")
+        elif shown and (following < found.total or not (found.is_total_exact or found.timed_out)):
             more = "" if found.is_total_exact else "+"
             notices.append(f"{shown} of {found.total}{more}; continue with offset={following}")
         if found.timed_out:

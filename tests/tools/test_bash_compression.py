@@ -56,6 +56,10 @@ def whole(result: ToolResult) -> str:
     return Path(named[1]).read_text().rstrip("\n")
 
 
+def read(file: str) -> str:
+    return Path(file).read_text()
+
+
 def is_compressed(result: ToolResult) -> bool:
     return "[compressed from " in result.text
 
@@ -114,6 +118,20 @@ async def test_the_notice_says_how_much_and_where_the_whole_is(bench: Compressin
     assert notice == (
         f"[compressed from {len(printed)} to {len(text.rstrip())} characters; the whole: {fact(result, 'output_file')}]"
     )
+
+
+async def test_source_code_comes_with_line_numbers_and_the_file_as_printed_stays_at_hand(bench: Compressing) -> None:
+    source = 'package main\n\nfunc main() {\n\tprintln("hello")\n}\n'
+    (bench.root / "main.go").write_text(source)
+
+    shown = await bench.run("cat main.go")
+    end = await bench.run("tail -n 2 main.go")
+
+    *lines, notice = shown.text.splitlines()
+    assert lines == ["1\tpackage main", "2\t", "3\tfunc main() {", '4\t\tprintln("hello")', "5\t}"]
+    assert notice == f"[lines are numbered; as printed: {fact(shown, 'output_file')}]"
+    assert read(fact(shown, "output_file")) == source
+    assert end.text.splitlines()[:2] == ['4\t\tprintln("hello")', "5\t}"]
 
 
 async def test_what_saves_less_than_the_notice_costs_is_left_alone(bench: Compressing) -> None:

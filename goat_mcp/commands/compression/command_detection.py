@@ -115,14 +115,18 @@ class _Reader:
         last = self._statement(parts[-1])
         if last and last[0] == "rg":
             last = (*last, "-")  # without a path it reads the pipe, as grep does
+        end: Words = ()
         for part in reversed(parts[:-1]):
             if not (last and last[0] in _PASS_LINES_ON and not _names_a_file(last)):
                 break
             before = self._statement(part)
             if not before or before[0] not in (_PRINTS_BY_THE_LINE | _PASS_LINES_ON):
                 break
+            if last[0] == "tail":
+                end = last
             last = before
-        return last
+        # Which lines of a file the end of a pipe shows is not known.
+        return end if end and last[0] in _PASS_LINES_ON else last
 
     def _words(self, command: Node) -> Words:
         found = [

@@ -11,10 +11,14 @@ from goat_mcp.commands.shell.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """The shorter form of the first `taken` lines. The lines after them are not this program's."""
+    """The shorter form of the first `taken` lines. The lines after them are not this program's.
+
+    `is_numbered`: it is worth showing for the numbers of its lines, even if it is not shorter.
+    """
 
     lines: tuple[str, ...]
     taken: int
+    is_numbered: bool = False
 
 
 Compressor = Callable[[Words, Sequence[str]], Compressed | None]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from goat_mcp.commands.compression.command_detection import Printing, printing_commands
 from goat_mcp.commands.compression.compressor import Compressed, Compressor
 from goat_mcp.commands.compression.git_output import compress_git_diff, compress_git_log, compress_git_status
-from goat_mcp.commands.compression.matches import UNKNOWN_FILES, NamedFiles, compress_matches
+from goat_mcp.commands.compression.matches import NamedFiles, compress_matches
 from goat_mcp.commands.compression.small_programs import (
     compress_echo,
     compress_ls,
@@ -51,8 +52,18 @@ _TAKES_LONG_LINES = frozenset({compress_matches, compress_shown_file, compress_e
 _PROGRAMS = frozenset({*_TEST_RUNS, *_OTHERS, "git"})
 
 
-def compressed_output(script: str, text: str, *, failed: bool = False, directory: Path | None = None) -> str | None:
-    """A script's output in fewer words; None if it stays as it is.
+@dataclass(frozen=True, slots=True)
+class CompressedOutput:
+    """`is_numbered`: some of its lines have a number that the program did not print, so it may be longer."""
+
+    text: str
+    is_numbered: bool = False
+
+
+def compressed_output(
+    script: str, text: str, *, failed: bool = False, directory: Path | None = None
+) -> CompressedOutput | None:
+    """A script's output in fewer words, and source code with line numbers; None if it stays as it is.
 
     `directory` is where the script began; if it is known, named files are looked for there. The output of a failed
     script stays whole unless a test run made it fail: then the failures stay, and all else must be known.
@@ -70,16 +81,19 @@ def compressed_output(script: str, text: str, *, failed: bool = False, directory
     return None
 
 
-def _shorter(text: str, lines: Sequence[str] | None) -> str | None:
-    if lines is None:
+def _shorter(text: str, compressed: Compressed | None) -> CompressedOutput | None:
+    if compressed is None:
         return None
-    shown = "\n".join(lines)
-    return shown if shown and len(shown) < len(text) else None
+    shown = "\n".join(compressed.lines)
+    if not shown or not (compressed.is_numbered or len(shown) < len(text)):
+        return None
+    return CompressedOutput(shown, compressed.is_numbered)
 
 
-def _compress_parts(commands: Sequence[Printing], lines: Sequence[str], directory: Path | None) -> list[str] | None:
+def _compress_parts(commands: Sequence[Printing], lines: Sequence[str], directory: Path | None) -> Compressed | None:
     """Each command's part of the lines in turn. None unless all lines are taken."""
     kept: list[str] = []
+    is_numbered = False
     at = 0
     for index, command in enumerate(commands):
         compressor = _compressor(command.words)
@@ -89,19 +103,34 @@ def _compress_parts(commands: Sequence[Printing], lines: Sequence[str], director
         if compressor not in _TAKES_LONG_LINES and any(len(line) > _MAX_LINE_CHARS for line in lines[at:end]):
             return None
         if compressor is compress_matches:
-            compressor = partial(compress_matches, named=_files_seen_by(command, directory))
+            compressor = partial(compress_matches, named=NamedFiles(_directory_of(command, directory)))
+        elif compressor is compress_shown_file:
+            is_all_of_it = _has_its_own_lines(commands, index)
+            compressor = partial(
+                compress_shown_file, is_all_of_it=is_all_of_it, directory=_directory_of(command, directory)
+            )
         part = compressor(command.words, lines[at:end]) if end > at else Compressed((), 0)
         if part is None:
             return None
         kept.extend(part.lines)
+        is_numbered |= part.is_numbered
         at += part.taken
-    return kept if at == len(lines) or all(line == "" for line in lines[at:]) else None
+    is_all = at == len(lines) or all(line == "" for line in lines[at:])
+    return Compressed(tuple(kept), len(lines), is_numbered) if is_all else None
 
 
-def _files_seen_by(command: Printing, start: Path | None) -> NamedFiles:
-    if start is None or command.directory is None:
-        return UNKNOWN_FILES
-    return NamedFiles(str(start / command.directory))
+def _directory_of(command: Printing, start: Path | None) -> str | None:
+    return None if start is None or command.directory is None else str(start / command.directory)
+
+
+def _has_its_own_lines(commands: Sequence[Printing], index: int) -> bool:
+    """Whether no line of another program can be among those of this one: where one begins says `echo` or the start."""
+    before, after = commands[:index][-1:], commands[index + 1 :][:1]
+    return all(one.words[0] in ("echo", "pwd") for one in before) and all((_echoed(one) or "").strip() for one in after)
+
+
+def _echoed(command: Printing) -> str | None:
+    return echo_line(command.words) if command.words[0] == "echo" else None
 
 
 def _end_of_part(commands: Sequence[Printing], index: int, lines: Sequence[str], at: int) -> int | None:

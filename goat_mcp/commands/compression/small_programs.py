@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from goat_mcp.commands.compression.compressor import Compressed
 from goat_mcp.commands.shell.words import Words
+from goat_mcp.files.search.priority import PriorityOrder
 
 _ENTRY = re.compile(
     r"(?P<type>[-dlbcpsD])[-rwxsStTlL]{9}[.+@]? +\d+ +"
@@ -119,15 +123,25 @@ def _name(type: str, name: str) -> str:
 
 
 _LEAST_REPEATED = 3
+_MAX_COUNTED_BYTES = 4 * 1024 * 1024
+"""The lines before the end of a larger file are not counted."""
 _FROM_LINE = re.compile(r"(?:-n|--lines=)?\+(?P<first>\d+)")
 
 
-def compress_shown_file(words: Words, lines: Sequence[str]) -> Compressed | None:
-    """Of `cat`, `head`, `tail`: equal consecutive lines once, with line numbers, and without empty lines.
+def compress_shown_file(
+    words: Words, lines: Sequence[str], *, is_all_of_it: bool = True, directory: str | None = None
+) -> Compressed | None:
+    """Of `cat`, `head`, `tail`: source code with the number of each line, as Read shows it. Of other files equal
+    consecutive lines once, with numbers, and without empty lines.
 
-    A line that stays is whole. If the numbers are unknown (several files, a pipe), only repeated lines go.
+    A line that stays is whole. If the numbers are unknown (several files, a pipe, not `is_all_of_it`), only repeated
+    lines go. For the end of a file the file itself says which lines they are, if `directory` is known.
     """
-    first = _first_line(words)
+    name = _only_file(words) if is_all_of_it else ""
+    first = _first_line(words, lines, name, directory) if name else 0
+    if first and PriorityOrder().tier(name) == 0:
+        numbered = tuple(f"{number}\t{line}" for number, line in enumerate(lines, first))
+        return Compressed(numbered, len(lines), is_numbered=True)
     kept: list[str] = []
     for start, end, line in _runs(lines):
         if first:
@@ -152,21 +166,43 @@ def _numbers(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _first_line(words: Words) -> int:
-    """The number of the first line shown; 0 if unknown, as for the end of a file or for several files."""
+def _only_file(words: Words) -> str:
+    """The one file whose lines are shown as they are; empty if there are several, or none."""
     rest = list(words[1:])
-    first = 1
-    if words[0] == "tail":
-        from_line = next((found for word in rest if (found := _FROM_LINE.fullmatch(word))), None)
-        if from_line is None:
-            return 0
-        first = int(from_line["first"])
     files = [word for word in rest if not word.startswith(("-", "+"))]
     if words[0] != "cat" and ("-n" in rest[:-1] or "-c" in rest[:-1]):
         at = rest.index("-n") if "-n" in rest else rest.index("-c")
         files = [word for word in files if word != rest[at + 1]]
-    plain = words[0] != "cat" or len(files) == len(rest)
-    return first if len(files) == 1 and plain and not set("*?[{$`") & set(files[0]) else 0
+    is_plain = words[0] != "cat" or len(files) == len(rest)
+    return files[0] if len(files) == 1 and is_plain and not set("*?[{$`") & set(files[0]) else ""
+
+
+def _first_line(words: Words, lines: Sequence[str], name: str, directory: str | None) -> int:
+    """The number of the first line shown; 0 if unknown."""
+    if words[0] != "tail":
+        return 1
+    from_line = next((found for word in words[1:] if (found := _FROM_LINE.fullmatch(word))), None)
+    if from_line is not None:
+        return int(from_line["first"])
+    return 0 if directory is None else _line_of_end(Path(directory, name), lines)
+
+
+def _line_of_end(file: Path, lines: Sequence[str]) -> int:
+    """The number that the first of `lines` has in the file, if it ends with them; else 0."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return 0
+    with os.fdopen(descriptor, "rb") as opened:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_COUNTED_BYTES:
+            return 0
+        in_file = opened.read(_MAX_COUNTED_BYTES).decode("utf-8", "replace").rstrip("\n").split("\n")
+    shown = [*lines]
+    while shown and not shown[-1]:
+        shown.pop()
+    before = len(in_file) - len(shown)
+    return before + 1 if shown and in_file[before:] == shown and before >= 0 else 0
 
 
 def echo_line(words: Words) -> str | None:

@@ -39,14 +39,22 @@ _TERM_MARK = re.compile(r"\\?\|")
 
 @dataclass(frozen=True)
 class Page:
-    """`limit` 0 is everything."""
+    """`limit` 0 is everything. `counts_matches`: the lines around a match are not counted, and come with it."""
 
     offset: int
     limit: int
+    counts_matches: bool = False
 
     @property
     def end(self) -> int | None:
         return self.offset + self.limit if self.limit else None
+
+    def counts(self, line: ResultLine) -> bool:
+        return line.is_match or not self.counts_matches
+
+    def holds(self, at: int) -> bool:
+        """Whether what is counted as number `at`, from 0, is on it."""
+        return self.offset <= at and (self.end is None or at < self.end)
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) ->
     if mode == "content":
         search.adopt(first_pass)
         unread = deque(file.path for file in found.files)
-        lines = _lines(search, query, _lines_of(search, query, unread, page.end), page)
+        lines = _lines(search, query, _lines_of(search, query, unread, page), page)
         lines.num_files = found.num_files
         lines.total = max(lines.total, found.num_files)
         lines.timed_out |= found.timed_out
@@ -199,8 +207,9 @@ def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]]]
         yield [(path, 0) for path in paths]
 
 
-def _lines_of(search: Search, query: Query, unread: deque[str], most: int | None) -> Generator[ResultLine | GroupEnd]:
-    """Lines of the first of `unread`, which are taken out, until there are at least `most` (None: all)."""
+def _lines_of(search: Search, query: Query, unread: deque[str], page: Page) -> Generator[ResultLine | GroupEnd]:
+    """Lines of the first of `unread`, which are taken out, until there are at least as many as the page needs."""
+    most = page.end
     num_lines = 0
     while unread and (most is None or num_lines < most) and not search.clock.is_over:
         # Each has a line at least; and one command line has an end: 128 KiB fits every system
@@ -211,7 +220,7 @@ def _lines_of(search: Search, query: Query, unread: deque[str], most: int | None
             paths.append(unread.popleft())
             size += len(paths[-1])
         for item in search.lines(query, paths):
-            num_lines += isinstance(item, ResultLine)
+            num_lines += isinstance(item, ResultLine) and page.counts(item)
             yield item
         yield GroupEnd()
 
@@ -222,19 +231,21 @@ def _lines(search: Search, query: Query, stream: Generator[ResultLine | GroupEnd
     has_groups = bool(query.before or query.after)
     is_new_group = False
     chars = 0
+    last_match: ResultLine | None = None
     with closing(stream):
         for item in stream:
             if isinstance(item, GroupEnd):
                 is_new_group = has_groups
                 continue
-            if page.offset <= found.total and (page.end is None or found.total < page.end):
+            if page.holds(found.total) or (not page.counts(item) and _follows(item, last_match, query.after)):
                 if is_new_group and found.lines:
                     found.lines.append(GroupEnd())
                 found.lines.append(item)
                 found.num_matches += item.is_match
+                last_match = item if item.is_match else last_match
                 chars += len(item.text) + len(item.path)
             is_new_group = False
-            found.total += 1
+            found.total += page.counts(item)
             if chars > MAX_PAGE_CHARS or (page.end and found.total >= page.end + _LINES_COUNTED_PAST_PAGE):
                 found.is_total_exact = False
                 break
@@ -242,3 +253,8 @@ def _lines(search: Search, query: Query, stream: Generator[ResultLine | GroupEnd
     found.timed_out = search.clock.timed_out
     found.is_total_exact &= not found.timed_out
     return found
+
+
+def _follows(line: ResultLine, match: ResultLine | None, after: int) -> bool:
+    """Whether it is one of the `after` lines that belong to the match."""
+    return match is not None and line.path == match.path and 0 < line.number - match.number <= after

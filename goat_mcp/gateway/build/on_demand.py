@@ -106,7 +106,7 @@ class OnDemand:
         return SessionEvents(self._user_code.programs)
 
     def _pipeline(self) -> Pipeline:
-        from goat_mcp.calls.concurrency_limiter import ConcurrencyLimiter
+        from goat_mcp.calls.concurrency_limiter import CallLimiter
         from goat_mcp.calls.hooks import Hooks
         from goat_mcp.calls.permissions.permission import Permission
         from goat_mcp.calls.permissions.remembered import RememberedRules
@@ -134,7 +134,7 @@ class OnDemand:
                 shell_directory,
             ),
             scheduler=Scheduler(),
-            slots=ConcurrencyLimiter(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
+            slots=CallLimiter(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
             audit=s.audit,
             spill=s.spill,
             telemetry=s.telemetry,
@@ -254,7 +254,7 @@ def handler_surroundings(
     from goat_mcp.manifests.handler_api import Host
     from goat_mcp.manifests.handler_log import HandlerLog
     from goat_mcp.manifests.manifests import ManifestServices
-    from goat_mcp.processes.computing.fair_queue import FairQueue
+    from goat_mcp.processes.computing.worker_process import ComputingLimiter
 
     s = services
     host = Host(
@@ -273,7 +273,7 @@ def handler_surroundings(
         hides=s.directories.file_rules.hides,
         tool=tool,
         restart=lambda: restart,
-        computing=FairQueue(),
+        computing=ComputingLimiter(),
         max_chars=s.settings.output.max_chars,
     )
     return ManifestServices(host=host, config=s.settings.tools, agents=agents_of, log=HandlerLog(s.telemetry))

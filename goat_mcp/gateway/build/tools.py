@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.filter import (
     TEAMS_VARIABLE,
@@ -16,7 +17,7 @@ from goat_mcp.catalog.filter import (
     ProfileOptions,
     labels_of,
 )
-from goat_mcp.catalog.registry import Registry
+from goat_mcp.catalog.registry import AnyTool, Registry
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
     NAME_ALIASES,
@@ -38,6 +39,20 @@ if TYPE_CHECKING:  # most starts select nothing
 DeclaredToolsets = Mapping[str, Sequence[str]]
 """What each declared toolset holds: names of tools and of resources, and `toolset:NAME`."""
 _NO_TOOLSETS: DeclaredToolsets = {}
+
+
+def register_ours(
+    registry: Registry, settings: Settings, toolsets: DeclaredToolsets, load: Callable[[str], AnyTool]
+) -> None:
+    """The built-in tools and meta-tools, of which `load` gives the code; goa's names for them if these may be on."""
+    for contract in (*builtin_contracts(), *meta_contracts()):
+        registry.register(LazyTool(contract, load))
+    chosen = settings.catalog.toolsets
+    if "goa" in chosen or any(f"{TOOLSET_PREFIX}goa" in toolsets.get(name, ()) for name in chosen):
+        from goat_mcp.catalog.goa_tools import goa_tools
+
+        for tool in goa_tools(load):
+            registry.register(tool)
 
 
 class ToolSelection:
@@ -207,8 +222,8 @@ def names_selected(entries: Iterable[str], declared: DeclaredToolsets, specs: It
 def _labels(entry: str) -> Sequence[str]:
     if entry.startswith((TOOLSET_PREFIX, SHIPPED_PREFIX)) or SEPARATOR in entry:
         return (entry,)
-    if entry.startswith(RESOURCE_PREFIX):  # a reference: it follows no alias
-        return (entry, entry.removeprefix(RESOURCE_PREFIX))
+    if (name := entry.removeprefix(RESOURCE_PREFIX)) != entry:  # a reference: it follows no alias
+        return (entry,) if name in NAME_ALIASES else (entry, name)
     return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 

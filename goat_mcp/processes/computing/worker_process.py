@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,11 +18,11 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.computing.exchange import LIMIT_S
-from goat_mcp.processes.computing.fair_queue import IN_ALL, FairQueue
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 _START = "import sys; sys.path[:0] = sys.argv[2:]; import importlib; importlib.import_module(sys.argv[1]).main()"
@@ -86,6 +87,41 @@ def _folder_of(package: str) -> str:
     return str(Path(found.origin).parents[1])
 
 
+IN_ALL = 4
+"""Each may take a core and half a gigabyte."""
+PER_PRINCIPAL = 3
+"""The last permit is for the next principal."""
+QUEUE_S = 10.0
+"""How long a call waits for its turn before it is refused."""
+
+
+class ComputingLimiter:
+    """How many computations run at a time. Principals have their turns alike, and so have the sessions of one."""
+
+    def __init__(self, in_all: int = IN_ALL, per_principal: int = PER_PRINCIPAL, *, queue_s: float = QUEUE_S) -> None:
+        self._limiter = ConcurrencyLimiter(in_all, per_principal)
+        self._queue_s = queue_s
+
+    @asynccontextmanager
+    async def permit(self, ctx: ToolContext, what: str) -> AsyncGenerator[None]:
+        """Hold a permit. `what` names the work in errors. Raises `ToolError(BUSY)`."""
+        owner = (ctx.principal, ctx.session_key)
+        wait_s = min(self._queue_s, ctx.wait_left_s())
+        if not await self._limiter.take(owner, wait_s):
+            own = self._limiter.running(owner[:1])
+            running = f"{own} of your computations run" if own else "computations of other clients run"
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"{what} had no turn within {wait_s:.3g} s: {running}, and others are waiting",
+                "Nothing was run. Call again when one of the others has answered, and send fewer at a time.",
+                facts={"retry_after_s": 2},
+            )
+        try:
+            yield
+        finally:
+            self._limiter.leave(owner)
+
+
 SPARE_S = 8.0
 """What a busy machine may take for it beside the time of its processor."""
 _TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name))
@@ -102,10 +138,16 @@ class WorkerAnswer:
 class Computation:
     """One kind of work, that of `module`: its `main` reads a request and writes an answer (see `exchange`)."""
 
-    def __init__(self, guard: ProcessGuard, queue: FairQueue, module: str, packages: Sequence[str] = ()) -> None:
-        """`queue` is shared with all other kinds."""
+    def __init__(
+        self,
+        guard: ProcessGuard,
+        limiter: ComputingLimiter,
+        module: str,
+        packages: Sequence[str] = (),
+    ) -> None:
+        """`limiter` is shared with all other kinds."""
         self._guard = guard
-        self._queue = queue
+        self._limiter = limiter
         self._module = module
         self._packages = packages
         # Of its own: work that takes long must not use up the threads everybody else works in.
@@ -114,7 +156,7 @@ class Computation:
     async def answer(self, head: Mapping[str, Any], body: bytes, ctx: ToolContext, *, what: str) -> WorkerAnswer:
         """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s of a processor's time, TOO_LARGE
         where memory ran out, BUSY where others are first."""
-        async with self._queue.of(ctx, what):
+        async with self._limiter.permit(ctx, what):
             worker = WorkerProcess(self._guard, self._module, self._packages)
             given: bytes | None = None
             try:

@@ -11,7 +11,7 @@ CHARS_PER_TOKEN = 4
 def compressed(recording: Recording) -> str:
     text = compressed_output(recording.command, recording.text, failed=recording.exit_code != 0)
     assert text is not None, recording.name
-    return text
+    return text.text
 
 
 def tokens(text: str) -> int:

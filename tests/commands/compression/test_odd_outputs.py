@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from goat_mcp.commands.compression.output import compressed_output
 
 def shown(command: str, *lines: str, failed: bool = False, within: Path | None = None) -> list[str] | None:
     text = compressed_output(command, "\n".join(lines), failed=failed, directory=within)
-    return None if text is None else text.split("\n")
+    return None if text is None else text.text.split("\n")
 
 
 LONG = "-rw-r--r-- 1 ada ada 1024 Nov 22 11:03 "
@@ -582,7 +583,10 @@ def test_equal_lines_of_a_file_are_numbered_and_said_once() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["tail -n 40 a.log", "cat a.log b.log", "cat -A a.log", "cat *.log", "unknown | cat", "head -n 9 < a.log"],
+    [
+        *("cat a.log; cat b.log", "git status -s; cat a.log", "cat a.log | tail -n 40", "head -n 99 a.log | tail"),
+        *("tail -n 40 a.log", "cat a.log b.log", "cat -A a.log", "cat *.log", "unknown | cat", "head -n 9 < a.log"),
+    ],
 )
 def test_without_numbers_only_repeated_lines_go(command: str) -> None:
     lines = ("a", *["waiting for orders"] * 20, "", "", "", "b", "b", "b")
@@ -590,8 +594,47 @@ def test_without_numbers_only_repeated_lines_go(command: str) -> None:
     assert shown(command, *lines) == ["a", "waiting for orders", "[this line 19 times more]", "", "", "", "b", "b", "b"]
 
 
-def test_source_code_comes_out_as_it_is() -> None:
-    assert shown("cat a.py", "def a():", "    return 1", "", "", "def b():", "    return 2") is None
+SOURCE = ("def a():", "    return 1", "", "", "def b():", "    return 2")
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        *(("cat a.py", 1), ("head -n 6 src/a.py", 1), ("head -6 a.py", 1), ("tail -n +40 a.py", 40)),
+        *(("cat a.py | head", 1), ("tail -n +40 a.py | head -6", 40), ("cd src && cat a.go", 1)),
+    ],
+)
+def test_source_code_comes_with_the_number_of_each_line(command: str, first: int) -> None:
+    assert shown(command, *SOURCE) == [f"{number}\t{line}" for number, line in enumerate(SOURCE, first)]
+
+
+def test_source_code_between_words_of_echo_is_numbered_by_itself() -> None:
+    lines = shown("cat a.py; echo ---; head -n 1 b.py", "x = 1", "y = 2", "---", "z = 3")
+
+    assert lines == ["1\tx = 1", "2\ty = 2", "---", "1\tz = 3"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat a.py b.py", "cat a.py; cat b.py", "git status -s; cat a.py", "cat a.py | tail -n 6", "cat *.py", "cat a.txt"],
+)
+def test_what_is_no_source_code_or_of_which_the_numbers_are_unknown_comes_out_as_it_is(command: str) -> None:
+    assert shown(command, *SOURCE) is None
+
+
+@pytest.mark.parametrize("command", ["tail -n 6 a.py", "tail -6 a.py", "tail a.py"])
+def test_the_end_of_source_code_has_the_numbers_that_the_file_says(command: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("\n".join(["import os", "", *SOURCE, "", ""]))
+
+    assert shown(command, *SOURCE, within=tmp_path) == [f"{number}\t{line}" for number, line in enumerate(SOURCE, 3)]
+
+
+def test_the_end_of_a_file_that_is_another_one_now_has_no_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    os.mkfifo(tmp_path / "b.py")
+
+    for name in ("a.py", "b.py", "c.py"):
+        assert shown(f"tail -n 6 {name}", *SOURCE, within=tmp_path) is None
 
 
 # --- test runs

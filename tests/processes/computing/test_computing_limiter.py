@@ -1,4 +1,4 @@
-"""Places for computations: who gets the next one, how long anybody waits, what is told where there is none."""
+"""Permits for computations: who gets the next one, how long anybody waits, what is told where there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.processes.computing.fair_queue import FairQueue
+from goat_mcp.processes.computing.worker_process import ComputingLimiter
 from tests.manifests.calling import Caller
 from tests.manifests.declared import eventually
 
@@ -30,9 +30,9 @@ def caller(name: str) -> ToolContext:
 
 @dataclass
 class Computing:
-    """Holds places for callers until they are let go, and notes who came in."""
+    """Holds limiter for callers until they are let go, and notes who came in."""
 
-    places: FairQueue
+    limiter: ComputingLimiter
     group: anyio.abc.TaskGroup
     came: list[str] = field(default_factory=list[str])
     _leave: dict[str, list[anyio.Event]] = field(default_factory=dict[str, "list[anyio.Event]"])
@@ -47,7 +47,7 @@ class Computing:
         await anyio.wait_all_tasks_blocked()
 
     async def _hold(self, name: str) -> None:
-        async with self.places.of(caller(name), "the query"):
+        async with self.limiter.permit(caller(name), "the query"):
             self.came.append(name)
             leave = anyio.Event()
             self._leave.setdefault(name, []).append(leave)
@@ -57,7 +57,7 @@ class Computing:
 async def test_one_principal_leaves_a_place_for_the_next() -> None:
     came: list[str] = []
     async with anyio.create_task_group() as group:
-        computing = Computing(FairQueue(4, 3), group, came)
+        computing = Computing(ComputingLimiter(4, 3), group, came)
         await computing.begins(*["ann"] * 10, "bob")
         group.cancel_scope.cancel()
 
@@ -67,7 +67,7 @@ async def test_one_principal_leaves_a_place_for_the_next() -> None:
 async def test_a_free_place_goes_round_whoever_was_first_with_much() -> None:
     came: list[str] = []
     async with anyio.create_task_group() as group:
-        computing = Computing(FairQueue(2, 2), group, came)
+        computing = Computing(ComputingLimiter(2, 2), group, came)
         await computing.begins("ann", "ann", "ann", "ann", "bob", "bob", "cem")
         for name in ("ann", "ann", "bob", "cem"):
             await computing.ends(name)
@@ -76,10 +76,10 @@ async def test_a_free_place_goes_round_whoever_was_first_with_much() -> None:
     assert came == ["ann", "ann", "bob", "cem", "ann", "bob"]
 
 
-async def test_so_do_places_among_sessions_of_one_principal() -> None:
+async def test_so_do_limiter_among_sessions_of_one_principal() -> None:
     came: list[str] = []
     async with anyio.create_task_group() as group:
-        computing = Computing(FairQueue(2, 2), group, came)
+        computing = Computing(ComputingLimiter(2, 2), group, came)
         await computing.begins("ann/1", "ann/1", "ann/1", "ann/1", "ann/2")
         await computing.ends("ann/1")
         group.cancel_scope.cancel()
@@ -88,15 +88,15 @@ async def test_so_do_places_among_sessions_of_one_principal() -> None:
 
 
 async def test_who_waits_too_long_is_told_and_holds_up_nobody() -> None:
-    places = FairQueue(1, 1, queue_s=0.05)
-    async with places.of(caller("ann"), "the query"):
+    limiter = ComputingLimiter(1, 1, queue_s=0.05)
+    async with limiter.permit(caller("ann"), "the query"):
         with pytest.raises(ToolError) as of_ann:
-            async with places.of(caller("ann"), "the query"):
+            async with limiter.permit(caller("ann"), "the query"):
                 pass
         with pytest.raises(ToolError) as of_bob:
-            async with places.of(caller("bob"), "the query"):
+            async with limiter.permit(caller("bob"), "the query"):
                 pass
-    async with places.of(caller("bob"), "the query"):
+    async with limiter.permit(caller("bob"), "the query"):
         pass
 
     assert of_ann.value.code == of_bob.value.code == ErrorCode.BUSY
@@ -110,14 +110,14 @@ async def test_who_waits_too_long_is_told_and_holds_up_nobody() -> None:
 
 
 async def test_who_is_cancelled_gives_the_place_back() -> None:
-    places = FairQueue(1, 1)
+    limiter = ComputingLimiter(1, 1)
     async with anyio.create_task_group() as group:
-        computing = Computing(places, group)
+        computing = Computing(limiter, group)
         await computing.begins("ann", "bob")
         group.cancel_scope.cancel()
 
     with anyio.fail_after(BOUND_S):
-        async with places.of(caller("cem"), "the query"):
+        async with limiter.permit(caller("cem"), "the query"):
             pass
 
 
