@@ -94,7 +94,7 @@ async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list
     ctx = ToolContext(call_id=author.call_id, session_key=author.session, principal=author.principal)
     calls = ", ".join(dict.fromkeys(change.author.call_id for change in chosen))
     changes = {"changes": [change.id for change in chosen]}
-    with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:
+    async with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:
         attempts = await undo.run(chosen)
         refused += [str(attempt.code) for attempt in attempts if attempt.code is not None]
     return attempts

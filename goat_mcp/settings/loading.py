@@ -198,7 +198,7 @@ def _project_say(
 def _check_rules(say: ProjectSay) -> None:
     """Raises `BrokenSettings` for a rule of a project's that nobody understands."""
     from goat_mcp.calls.permissions.rule import BrokenRule
-    from goat_mcp.calls.permissions.rules import RuleSet
+    from goat_mcp.calls.permissions.rule_set import RuleSet
 
     try:
         RuleSet.parse(deny=say.denials.get("permissions.deny", ()))

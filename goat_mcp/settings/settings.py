@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Valida
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
-from goat_mcp.calls.hooks.options import HookSettings
+from goat_mcp.calls.hooks.settings import HookSettings
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
