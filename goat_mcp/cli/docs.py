@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.terminal import console, escaped, print_table
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NAME_ALIASES
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.settings.settings import Settings
+from goat_mcp.tools.docs import document, short_doc
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.core.spec import ToolSpec
     from goat_mcp.gateway.gateway import Gateway
-    from goat_mcp.settings.settings import Settings
 
 START_TIMEOUT_S = 30.0
 """For an upstream to start and list the tool that is asked about."""
@@ -37,16 +43,11 @@ def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
 
 def _spec(settings: Settings, name: str) -> ToolSpec:
     """Raises `ToolError` for a name nobody knows."""
-    from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.core.names import NAME_ALIASES
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.DENY)
     found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
     if found is None:  # a tool of an upstream that was never seen
-        import anyio
-
         anyio.run(_wait_for_tool, gateway, name)
         found = gateway.registry.get(name)
     if found is not None:
@@ -63,9 +64,6 @@ async def _wait_for_tool(gateway: Gateway, name: str) -> None:
 
 
 def _list(gateway: Gateway, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import print_table
-    from goat_mcp.tools.docs import short_doc
-
     lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
     if as_json:
         click.echo(json.dumps({"tools": [{"name": name, "short": short} for name, short in lines]}))
@@ -75,9 +73,6 @@ def _list(gateway: Gateway, as_json: bool) -> None:
 
 
 def _page(spec: ToolSpec, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import console, escaped
-    from goat_mcp.tools.docs import document
-
     page = document(spec)
     if as_json:
         click.echo(json.dumps(page.data()))
