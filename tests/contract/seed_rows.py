@@ -104,13 +104,22 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "goondan",
         "tools declared in YAML, and what is wrong with a document",
         "manifests/test_bad_manifests.py manifests/test_mutated_manifests.py cli/test_manifest.py "
-        "docs/test_first_tool.py",
+        "cli/test_manifest_check.py docs/test_first_tool.py",
     ),
+    _row(
+        "goondan",
+        "a bundle as it is written: tools, agents and their tools, and what has no effect is named",
+        "manifests/test_goondan_bundle.py",
+    ),
+    _row("goondan", "references, of which one with a package means just that tool", "manifests/test_references.py"),
     _row("goondan", "`resource__export`, in the one registry", "manifests/test_gateway_over_manifests.py"),
     _row(
         "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"
     ),
-    _row("goondan", "handlers in any language", "manifests/test_command_entries.py manifests/test_http_entries.py"),
+    _row("goondan", "handlers in JavaScript and TypeScript", "manifests/test_javascript_handlers.py"),
+    _row(
+        "goondan", "handlers in any other language", "manifests/test_command_entries.py manifests/test_http_entries.py"
+    ),
     _row(
         "goondan",
         "a catalog for each step, narrower than the registry",
