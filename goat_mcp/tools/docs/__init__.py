@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.core.names import SEPARATOR
 from goat_mcp.core.spec import Schema, ToolExample, ToolSpec
 
 _FOLDER = Path(__file__).parent
@@ -26,11 +27,13 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class ToolPage:
-    """What there is to say about one tool. `long` is empty for an upstream's: its description is all we know."""
+    """What there is to say about one tool. `long` is empty if nobody has written one. `off`: why it cannot be called,
+    and what turns it on."""
 
     spec: ToolSpec
     short: str
     long: str
+    off: str = ""
 
     @property
     def examples(self) -> tuple[ToolExample, ...]:
@@ -46,6 +49,7 @@ class ToolPage:
             "long": self.long,
             "description": spec.description,
             "toolset": spec.toolset,
+            "off": self.off,
             "sideEffect": spec.side_effect.value,
             "risk": spec.risk.name.lower(),
             "hints": spec.hints.wire(),
@@ -55,7 +59,10 @@ class ToolPage:
 
     def markdown(self) -> str:
         """The page; ends with a line end."""
-        parts = [f"# {self.spec.name}", self.short, _facts(self.spec), "## Input", _input_table(self.spec.input_schema)]
+        parts = [f"# {self.spec.name}", self.short]
+        if self.off:
+            parts.append(f"**Off.** {self.off}")
+        parts += [_facts(self.spec), "## Input", _input_table(self.spec.input_schema)]
         if self.long:
             parts += ["## What it does", self.long]
         parts += ["## What a model is told", _quoted(self.spec.description)]
@@ -64,9 +71,18 @@ class ToolPage:
         return "\n\n".join(parts) + "\n"
 
 
-def document(spec: ToolSpec) -> ToolPage:
-    """The documentation of any tool, ours or an upstream's."""
-    return ToolPage(spec, short_doc(spec), long_doc(spec.name) if spec.rule_name == spec.name else "")
+def document(spec: ToolSpec, off: str = "") -> ToolPage:
+    """The documentation of any tool, ours or somebody else's."""
+    return ToolPage(spec, short_doc(spec), spec.long_doc or _our_long_doc(spec), off)
+
+
+def _our_long_doc(spec: ToolSpec) -> str:
+    if spec.rule_name == spec.name:
+        return long_doc(spec.name)
+    if spec.toolset != "goa" or SEPARATOR in spec.name:
+        return ""
+    of_goa = f"A call of `{spec.name}` is a call of `{spec.rule_name}`, with goa's fields and defaults. Of that tool:"
+    return f"{of_goa}\n\n{long_doc(spec.rule_name)}"
 
 
 def short_doc(spec: ToolSpec) -> str:
