@@ -230,15 +230,22 @@ def packaging() -> dict[Path, str]:
     return {path: json.dumps(document, indent=2, ensure_ascii=False) + "\n" for path, document in documents.items()}
 
 
+def contract_files() -> dict[Path, str]:
+    """What a start reads of the tools. The examples run with it."""
+    files: dict[Path, str] = {}
+    for file, classes in ((FILE, TOOL_CLASSES), (META_FILE, META_CLASSES)):
+        documents = [contract_document(tool.contract) for tool in classes]
+        files[CONTRACTS / file] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
+    return files
+
+
 def wanted_files() -> dict[Path, str]:
     specs = builtin_specs()
     meta = [tool.contract for tool in META_CLASSES]
     outputs: dict[str, list[str]] = _from_root("scripts.example_outputs").example_outputs()
     files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in (*specs, *meta)} | pages(specs, outputs)
     files[OUTPUTS] = json.dumps(outputs, indent=1, ensure_ascii=False) + "\n"
-    for file, listed in ((FILE, specs), (META_FILE, meta)):
-        documents = [contract_document(spec) for spec in listed]
-        files[CONTRACTS / file] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
+    files |= contract_files()
     files[ATTACKS] = attacks_page()
     files[SECURITY] = security_page()
     files[GATEWAY] = gateway_page()
@@ -253,6 +260,9 @@ def wanted_files() -> dict[Path, str]:
 
 
 def main() -> int:
+    if "--check" not in sys.argv:
+        for path, text in contract_files().items():
+            path.write_text(text)
     files = wanted_files()
     stale = [path for path in (*MANIFESTS.glob("*.yaml"), *PAGES.glob("*.md")) if path not in files]
     if "--check" not in sys.argv:
