@@ -18,7 +18,7 @@ from goat_mcp.calls.batch import INTERRUPTED
 from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.pipeline import CallRequest
-from goat_mcp.catalog.openai_format import definitions, read_tool_calls, tool_message
+from goat_mcp.catalog.openai_format import assistant_message, definitions, read_tool_calls, tool_message
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -66,15 +66,28 @@ class EmbeddedTools:
         listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.listed()}
         return definitions(self.gateway.on_demand.preflight().begin_step(self._context(), listed).values())
 
-    async def run(self, tool_calls: Sequence[Any] | None, *, cancelled: anyio.Event | None = None) -> ToolMessages:
+    async def run(
+        self,
+        tool_calls: Sequence[Any] | None,
+        *,
+        message: Mapping[str, Any] | None = None,
+        cancelled: anyio.Event | None = None,
+    ) -> ToolMessages:
         """Run the `tool_calls` of a model's message: in parallel where they do not conflict.
+
+        Tools and hooks see the `message` as `ctx.message`; without it, one that holds the calls and nothing else.
 
         A failed call is a message whose text begins with `Error: `. Where a person refuses one, those that have not
         begun are not run and say so; setting `cancelled` ends all that is left. Every call gets its message.
         Raises `ToolError(INPUT)` before anything runs where a call could not be answered, having no id.
         """
         calls = read_tool_calls(tool_calls)
-        requests = [CallRequest(call.name, call.arguments, self._context()) for call in calls if call.problem is None]
+        shown = message if message is not None else assistant_message(tool_calls)
+        requests = [
+            CallRequest(call.name, call.arguments, self._context(message=shown, model_call_id=call.id))
+            for call in calls
+            if call.problem is None
+        ]
         outcome = await self.gateway.call_all(requests, cancelled=cancelled)
         results = iter(outcome.results)
         return ToolMessages(
@@ -92,9 +105,13 @@ class EmbeddedTools:
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
 
-    def _context(self) -> ToolContext:
+    def _context(self, **known: Any) -> ToolContext:
         return ToolContext(
-            call_id=secrets.token_hex(8), session_key=self.session_key, ask=self.ask, host_model=self.host_model
+            call_id=secrets.token_hex(8),
+            session_key=self.session_key,
+            ask=self.ask,
+            host_model=self.host_model,
+            **known,
         )
 
 

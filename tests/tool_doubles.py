@@ -11,7 +11,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import Toolset, ToolSpec, risk_and_hints
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 
 
 def spec(
@@ -32,8 +32,9 @@ def spec(
 
 
 @dataclass(eq=False)
-class FakeTool:
-    """Answers with `answer` (an exception is raised), after `release` is set if there is one."""
+class FakeTool(OwnTool):
+    """Stands in for a tool of this package: answers with `answer` (an exception is raised), after `release` is set if
+    there is one."""
 
     spec: ToolSpec
     answer: ToolResult | Exception = field(default_factory=lambda: text_result("done"))

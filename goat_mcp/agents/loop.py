@@ -172,7 +172,7 @@ class _Run:
             elif len(calls) >= MAX_CALLS_A_TURN:
                 answers[index] = refused(use, f"not run: at most {MAX_CALLS_A_TURN} calls are run in one turn")
             else:
-                calls[index] = ToolCall(use.name, use.arguments, self._call_context())
+                calls[index] = ToolCall(use.name, use.arguments, self._call_context(use))
         if calls:
             shown = [uses[index].summary for index in calls]
             self._on_event(Activity(self._conversation.turns, "; ".join(shown)))
@@ -181,7 +181,7 @@ class _Run:
                 answers[index] = tool_result(uses[index], result)
         return [answers[index] for index in range(len(uses))]
 
-    def _call_context(self) -> ToolContext:
+    def _call_context(self, use: ToolUse) -> ToolContext:
         # What it is asked as and what it answers as differ: `sonnet` may be `qwen3:8b` here.
         names = tuple(dict.fromkeys(filter(None, (self._job.model, self._answered_as))))
         return replace(
@@ -190,6 +190,7 @@ class _Run:
             started_at_s=time.monotonic(),
             model=CallingModel(names, self._loop.is_local),
             message=self._conversation.last_reply(),
+            model_call_id=use.given_id,
         )
 
 

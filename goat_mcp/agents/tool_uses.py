@@ -20,7 +20,8 @@ _SHOWN_ARGUMENTS_CHARS = 200
 class ToolUse:
     """`problem` says why it cannot be called; it is then answered without a call. `block` is its form in the history.
 
-    `meta` is what a model's provider wants back with it, e.g. signed thoughts.
+    `meta` is what a model's provider wants back with it, e.g. signed thoughts. `given_id` is the id as the model gave
+    it, which may be that of an earlier use.
     """
 
     id: str
@@ -28,6 +29,7 @@ class ToolUse:
     arguments: dict[str, Any]
     problem: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    given_id: str = ""
 
     @property
     def block(self) -> Block:
@@ -50,7 +52,8 @@ def read_tool_uses(reply: ModelReply, taken: set[str]) -> list[ToolUse]:
     uses: list[ToolUse] = []
     for block in reply.tool_uses:
         given = block.get("id")
-        use_id = given if isinstance(given, str) and given and given not in taken else f"call_{len(taken)}_goat"
+        given_id = given if isinstance(given, str) else ""
+        use_id = given_id if given_id and given_id not in taken else f"call_{len(taken)}_goat"
         taken.add(use_id)
         name = block.get("name")
         if not isinstance(name, str) or not name:
@@ -60,7 +63,7 @@ def read_tool_uses(reply: ModelReply, taken: set[str]) -> list[ToolUse]:
             uses.append(ToolUse(use_id, name, {}, f"not run: {why}"))
             continue
         arguments, problem = _arguments(block.get("input"))
-        uses.append(ToolUse(use_id, name, arguments, problem, block.get("_meta", {})))
+        uses.append(ToolUse(use_id, name, arguments, problem, block.get("_meta", {}), given_id))
     return uses
 
 

@@ -24,11 +24,13 @@ from goat_mcp.calls.result_limits import ResultLimits
 from goat_mcp.calls.scheduler import Scheduler
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.author_errors import failure_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
 from goat_mcp.core.result import ToolResult, error_result, text_block
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.spec import ToolSpec, unknown_tool
+from goat_mcp.core.tool import OwnTool
 from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.spill import SpillFiles
@@ -93,23 +95,31 @@ class Pipeline:
                 if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
                     ctx = replace(ctx, overrides={**ctx.overrides, **changed})
                 # The tool that is meant. Other stages never see a meta-tool.
-                tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
-                rule_name = tool.spec.rule_name
-                self._check_visible(tool.spec, ctx)
+                try:
+                    tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
+                    spec = tool.spec
+                    rule_name = spec.rule_name
+                    self._check_visible(spec, ctx)
+                except ToolError as unknown:
+                    if not self.layers:
+                        raise
+                    spec, run = unknown_tool(name), _raising(unknown)
+                else:
+                    run = partial(self._execute, tool, through=through, turn=turn)
                 # The number of calls at a time.
                 async with self.slots.of(ctx) as permit:
                     ctx = permit.ctx
                     with self.telemetry.at_least(ctx.setting("log_level", None)):
-                        run = partial(self._execute, tool, through=through, permit=permit, turn=turn)
+                        run = partial(run, permit)
                         if self.layers:
-                            run = wrapped(self.layers, tool.spec, ctx, run)
+                            run = wrapped(self.layers, spec, ctx, run, self._refused)
                         result = await run(arguments)
                         if self.with_mail is not None:
-                            result = await self.with_mail(tool.spec, result, ctx)
-                result = await self._limited(tool.spec, result, ctx)
+                            result = await self.with_mail(spec, result, ctx)
+                result = await self._limited(spec, result, ctx)
                 error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
             except ToolError as error:
-                result = error_result(redacted_error(error, self.redactor))
+                result = self._refused(error)
                 error_code = str(error.code)
             except UpstreamError as relayed:
                 error_code = str(relayed.code)
@@ -124,7 +134,7 @@ class Pipeline:
         return result
 
     async def _execute(
-        self, tool: AnyTool, arguments: Mapping[str, Any], *, through: ToolSpec | None, permit: Permit, turn: Turn
+        self, tool: AnyTool, permit: Permit, arguments: Mapping[str, Any], *, through: ToolSpec | None, turn: Turn
     ) -> ToolResult:
         """The stages that extensions wrap."""
         ctx = permit.ctx
@@ -148,12 +158,16 @@ class Pipeline:
             try:
                 result = await tool.execute(admitted.input, ctx)
             except ToolError as error:
-                result = error_result(redacted_error(error, self.redactor))
-            except Exception as other:
-                failure = other
-                message = other.message if isinstance(other, UpstreamError) else f"failed unexpectedly ({ctx.call_id})"
-                code = ErrorCode.UPSTREAM if isinstance(other, UpstreamError) else ErrorCode.INTERNAL
-                result = error_result(ToolError(code, message))
+                result = self._refused(error)
+            except UpstreamError as relayed:
+                failure, result = relayed, error_result(ToolError(ErrorCode.UPSTREAM, relayed.message))
+            except Exception as bug:
+                if isinstance(tool, OwnTool):
+                    failure = bug
+                    result = error_result(ToolError(ErrorCode.INTERNAL, f"failed unexpectedly ({ctx.call_id})"))
+                else:
+                    self.telemetry.unexpected(ctx.call_id, tool.spec.rule_name, bug)
+                    result = self._refused(failure_of(bug))
         # Hooks after the call: they see every call that ran, also one that failed in a way of its own.
         if self.hooks:
             result = await self._after_hooks(tool.spec, admitted.arguments, result, ctx, turn)
@@ -230,6 +244,9 @@ class Pipeline:
             turn.batch.interrupt(turn, ToolError(ErrorCode.HOOK_DENIED, left.stop))
         return left.result
 
+    def _refused(self, error: ToolError) -> ToolResult:
+        return error_result(redacted_error(error, self.redactor))
+
     async def _limited(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
         limits = ResultLimits(spec, max_chars, self.spill)
@@ -249,6 +266,13 @@ class Pipeline:
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
         self.audit.outcome(tool, ctx, error_code=error_code, arguments=arguments)
+
+
+def _raising(error: ToolError) -> Callable[[Permit, Mapping[str, Any]], Awaitable[ToolResult]]:
+    async def run(permit: Permit, arguments: Mapping[str, Any]) -> ToolResult:
+        raise error
+
+    return run
 
 
 def _internal_error(rule_name: str, ctx: ToolContext, bug: Exception) -> ToolError:

@@ -20,7 +20,7 @@ from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access, ChecksInput
+from goat_mcp.core.tool import Access, ChecksInput, OwnTool
 
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
     from goat_mcp.catalog.schemas.subschemas import Rewrite
@@ -51,8 +51,8 @@ class Resolver(Protocol):
 
 
 @dataclass(frozen=True)
-class _Renamed(ChecksInput):
-    """A tool under the name that a profile gives it."""
+class _Renamed(ChecksInput, OwnTool):
+    """A tool under the name that a profile gives it: an upstream's, for no other name is ever cut."""
 
     spec: ToolSpec
     tool: AnyTool
@@ -271,7 +271,9 @@ class Catalog:
         return tools
 
     def _refresh(self) -> None:
-        snapshot, generation = self._registry.snapshot, self.generation
+        snapshot = self._registry.snapshot
+        # Not `self.generation`: another thread may have changed the registry since.
+        generation = snapshot.generation + self._choices
         if generation == self._generation:
             return
         tools = self._admitted(snapshot)

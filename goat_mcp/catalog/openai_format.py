@@ -80,6 +80,12 @@ def read_tool_calls(tool_calls: Sequence[Any] | None) -> list[OpenAiCall]:
     return calls
 
 
+def assistant_message(tool_calls: Sequence[Any] | None) -> dict[str, Any]:
+    """A model's message that holds these calls, which have been read, and nothing else."""
+    calls = [_members(given) for given in tool_calls or ()]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
 def _read(index: int, given: Any) -> OpenAiCall:
     call = _members(given)
     id = None if call is None else call.get("id")

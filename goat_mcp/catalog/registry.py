@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,9 +49,14 @@ class Snapshot:
 
 
 class Registry:
-    """Tools grouped by source. Sources are listed in the order they were declared, tools in their source's order."""
+    """Tools grouped by source. Sources are listed in the order they were declared, tools in their source's order.
+
+    Any thread may change it: changes take turns. Source: Goat, `mu sync.RWMutex`.
+    """
 
     def __init__(self) -> None:
+        self._changing = threading.RLock()
+        """Held by whoever changes it, and while listeners hear of the change; never by readers."""
         self._sources: dict[str, dict[str, AnyTool]] = {}
         self._repeated: dict[str, tuple[Collision, ...]] = {}
         self._owner: dict[str, str] = {}
@@ -65,8 +71,9 @@ class Registry:
 
     def declare(self, *sources: str) -> None:
         """Reserve places in the listing order for sources whose tools come later (AGG-5)."""
-        for source in sources:
-            self._sources.setdefault(source, {})
+        with self._changing:
+            for source in sources:
+                self._sources.setdefault(source, {})
 
     @contextmanager
     def rearranged(self, gone: Collection[str], order: Sequence[str]) -> Generator[None]:
@@ -75,19 +82,20 @@ class Registry:
         What the block changes beside that becomes visible with it, in one step. A name whose source lists it still
         stays with it; the others are free for the first source that lists them (COL-2).
         """
-        for source in gone:
-            self._sources.pop(source, None)
-            self._repeated.pop(source, None)
-        others = {source: tools for source, tools in self._sources.items() if source not in order}
-        self._sources = others | {source: self._sources.get(source, {}) for source in order}
-        self._is_rearranged = True
-        try:
-            yield
-        finally:
-            self._is_rearranged = False
-            listed = {(source, name.casefold()) for source, tools in self._sources.items() for name in tools}
-            self._owner = {name: owner for name, owner in self._owner.items() if (owner, name) in listed}
-            self._publish()
+        with self._changing:
+            for source in gone:
+                self._sources.pop(source, None)
+                self._repeated.pop(source, None)
+            others = {source: tools for source, tools in self._sources.items() if source not in order}
+            self._sources = others | {source: self._sources.get(source, {}) for source in order}
+            self._is_rearranged = True
+            try:
+                yield
+            finally:
+                self._is_rearranged = False
+                listed = {(source, name.casefold()) for source, tools in self._sources.items() for name in tools}
+                self._owner = {name: owner for name, owner in self._owner.items() if (owner, name) in listed}
+                self._publish()
 
     def register(self, tool: AnyTool, *, source: str = BUILTIN_SOURCE, replace: bool = False) -> None:
         """Add one tool. Raises `NameTaken` if any source has the name, unless `replace` asks for it in words.
@@ -95,13 +103,24 @@ class Registry:
         Source: Goat `Register`, Shelly `Register` (which replaces).
         """
         name = tool.spec.name
-        owner = self._snapshot.source_of.get(name)
-        if owner is not None:
-            if not replace:
-                raise NameTaken(f"{name} is already registered by {owner}; pass replace=True to take its place")
-            source = owner
-        self._sources.setdefault(source, {})[name] = tool
-        self._publish()
+        with self._changing:
+            owner = self._snapshot.source_of.get(name)
+            if owner is not None:
+                if not replace:
+                    raise NameTaken(f"{name} is already registered by {owner}; pass replace=True to take its place")
+                source = owner
+            self._sources.setdefault(source, {})[name] = tool
+            self._publish()
+
+    def unregister(self, name: str, *, source: str = BUILTIN_SOURCE) -> bool:
+        """Remove the tool that this source has under the name. Returns whether there was one."""
+        with self._changing:
+            if self._sources.get(source, {}).pop(name, None) is None:
+                return False
+            if self._owner.get(name.casefold()) == source:
+                del self._owner[name.casefold()]
+            self._publish()
+            return True
 
     def replace_source(self, source: str, tools: Iterable[AnyTool]) -> bool:
         """Swap all tools of one source in one step. Returns whether anything visible changed.
@@ -115,20 +134,22 @@ class Registry:
                 repeated.append(Collision(tool.spec.name, source, source))
             else:
                 kept[tool.spec.name] = tool
-        self._sources[source] = kept
-        self._repeated[source] = tuple(repeated)
-        return self._publish()
+        with self._changing:
+            self._sources[source] = kept
+            self._repeated[source] = tuple(repeated)
+            return self._publish()
 
     def unregister_prefix(self, prefix: str) -> int:
         """Remove every tool whose name starts with `prefix`. Returns how many. Source: Goat `UnregisterMCPTools`."""
         gone = 0
-        for source, tools in self._sources.items():
-            kept = {name: tool for name, tool in tools.items() if not name.startswith(prefix)}
-            gone += len(tools) - len(kept)
-            self._sources[source] = kept
-        for name in [name for name in self._owner if name.startswith(prefix.casefold())]:
-            del self._owner[name]
-        self._publish()
+        with self._changing:
+            for source, tools in self._sources.items():
+                kept = {name: tool for name, tool in tools.items() if not name.startswith(prefix)}
+                gone += len(tools) - len(kept)
+                self._sources[source] = kept
+            for name in [name for name in self._owner if name.startswith(prefix.casefold())]:
+                del self._owner[name]
+            self._publish()
         return gone
 
     def get(self, name: str) -> AnyTool | None:
@@ -139,12 +160,18 @@ class Registry:
 
     def merge(self, other: Registry, *, replace: bool = False) -> None:
         """Copy all tools of another registry. Raises `NameTaken` unless `replace`. Source: Shelly `Merge`."""
-        for name, tool in other.snapshot.tools.items():
-            self.register(tool, source=other.snapshot.source_of[name], replace=replace)
+        theirs = other.snapshot
+        with self._changing:
+            for name, tool in theirs.tools.items():
+                self.register(tool, source=theirs.source_of[name], replace=replace)
 
     def on_change(self, listener: Callable[[Snapshot], None]) -> None:
-        """Call `listener` with each new snapshot, on the thread that changed the registry."""
-        self._listeners.append(listener)
+        """Call `listener` with each new snapshot, in order, on the thread that changed the registry.
+
+        Other changes wait for it: it must not wait for another thread.
+        """
+        with self._changing:
+            self._listeners.append(listener)
 
     def _publish(self) -> bool:
         if self._is_rearranged:

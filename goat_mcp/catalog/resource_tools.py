@@ -17,7 +17,7 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.result import Block, ToolResult, text_block
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 
 READ_TOOL = "ReadMcpResource"
 """Rules about this tool are about `resources/read` of upstreams as well."""
@@ -32,7 +32,7 @@ Check = Callable[[Arguments], None]
 
 
 @dataclass(frozen=True)
-class ResourceTool:
+class ResourceTool(OwnTool):
     """One request that is no tool call, as the pipeline sees it. `check` refuses arguments, which hooks may rewrite."""
 
     spec: ToolSpec

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -19,6 +19,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from goat_mcp.commands.shell.words import Words, without_global_options
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.task import ShellTask
 from goat_mcp.core.context import ToolContext, calling_model
@@ -30,7 +31,6 @@ from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.environment import check_names
 from goat_mcp.processes.output_capture import HEAD_SHARE, OutputPart, cut
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
-from goat_mcp.processes.script_words import exit_1_is_an_answer, kill_of_this_server
 from goat_mcp.state.sessions import Session
 
 
@@ -46,12 +46,15 @@ def refuse_unrunnable(command: str, variables: Mapping[str, str]) -> None:
     except UnicodeEncodeError:
         raise ToolError(ErrorCode.INPUT, "command: holds a lone surrogate, which is no text", "Remove it.") from None
     check_names(variables)
-    if (words := kill_of_this_server(command)) is not None:
-        raise ToolError(
-            ErrorCode.BLOCKED,
-            f"`{words[:200]}` would end goat-mcp itself (process {os.getpid()})",
-            "Name a pattern that matches only the process you mean, or use its number.",
-        )
+    if "kill" in command:
+        from goat_mcp.commands.self_kill import kill_of_this_server  # not at start
+
+        if (words := kill_of_this_server(command)) is not None:
+            raise ToolError(
+                ErrorCode.BLOCKED,
+                f"`{words[:200]}` would end goat-mcp itself (process {os.getpid()})",
+                "Name a pattern that matches only the process you mean, or use its number.",
+            )
 
 
 @contextmanager
@@ -204,9 +207,14 @@ class CallResults:
         if stale:
             more = f" and {len(stale) - _SHOWN_NAMES} more" if len(stale) > _SHOWN_NAMES else ""
             call.notices.append(f"files you have read changed: {', '.join(stale[:_SHOWN_NAMES])}{more}")
-        if code == 0 and (shown := shown_file(call.text)) is not None:
+        from goat_mcp.commands.shell.script_parsing import read_script  # not at start
+
+        script = read_script(call.text) if code in (0, 1) else None
+        if code == 0 and script and len(script.commands) == 1 and (shown := shown_file(script.commands[0])) is not None:
             await anyio.to_thread.run_sync(record_as_read, shown, call.directory, self.workspace, call.session.reads)
-        failed = command.ended_by is not None or not (code == 0 or (code == 1 and exit_1_is_an_answer(call.text)))
+        failed = command.ended_by is not None or not (
+            code == 0 or (code == 1 and script and exit_1_is_an_answer(script.all_commands))
+        )
         if code == 1 and not failed:
             call.notices.append("exit code 1")
         task_id = await self._adopt_left_running(call)
@@ -353,3 +361,13 @@ def _failure(call: CommandCall, output: str, facts: Mapping[str, Any]) -> ToolEr
     signalled = signal_name(code)
     message = f"Exit code {code}" + (f" ({signalled})" if signalled else "")
     return ToolError(ErrorCode.EXIT, message, facts=facts, output=output)
+
+
+_ANSWER_BY_EXIT = frozenset({"grep", "egrep", "fgrep", "rg", "find", "diff", "test", "[", "[["})
+_GIT_ANSWERS = (("git", "diff"), ("git", "grep"))
+
+
+def exit_1_is_an_answer(commands: Sequence[Words]) -> bool:
+    """Whether exit code 1 of a script only says "nothing found", "different" or "no": its last command decides."""
+    last = commands[-1] if commands else ("",)
+    return last[0] in _ANSWER_BY_EXIT or without_global_options(last)[:2] in _GIT_ANSWERS

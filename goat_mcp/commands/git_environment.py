@@ -129,8 +129,8 @@ def variables(keys: Iterable[str] = ()) -> dict[str, str]:
 def hardened_script(text: str, given: Mapping[str, str]) -> str:
     """The text of a plain script in which each git command that only reads runs with the `given` variables."""
     # Here, because this brings tree_sitter: no start-up should pay for it.
-    from goat_mcp.commands.shell.plain import command_offsets, plain_commands
-    from goat_mcp.commands.shell.tree import parse
+    from goat_mcp.commands.shell.plain_commands import command_offsets, plain_commands
+    from goat_mcp.commands.shell.syntax_tree import parse
 
     tree = parse(text)
     if tree is None:

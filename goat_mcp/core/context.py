@@ -60,7 +60,10 @@ class ToolContext:
     handler: str = ""
     """The state of the tool's own files when the call was judged (see `Access`)."""
     message: Mapping[str, Any] | None = None
-    """The assistant's message that holds this call; None outside an agent of ours (Goondan `ToolContext.message`)."""
+    """The assistant's message that holds this call, where it is known: in our own agents, and in a program that embeds
+    us (Goondan `ToolContext.message`)."""
+    model_call_id: str = ""
+    """The id that the model gave the call, where it is known. Models repeat theirs; `call_id` is ours, and unique."""
     started_at_s: float = field(default_factory=time.monotonic)
     while_elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext
     client_waits_since_s: Callable[[], float] | None = None

@@ -64,7 +64,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "work. `audit.on_failure: warn` lets calls run unrecorded.",
     ),
     ErrorCode.TOOL: (
-        "The tool itself reported that it failed. The text is its own.",
+        "The tool itself reported that it failed, or its function raised an exception. The text is its own.",
         "Read its message; the documentation of that tool or server explains it.",
     ),
     ErrorCode.NO_WORKSPACE: (

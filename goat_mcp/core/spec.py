@@ -80,6 +80,8 @@ class ToolSpec:
     max_result_chars: int | None = None
     canonical_name: str = ""
     is_plain: bool = False
+    is_known: bool = True
+    """False for what stands in for the tool of a name that the caller's catalog does not have."""
 
     @cached_property
     def rule_name(self) -> str:
@@ -109,6 +111,22 @@ class ToolSpec:
         if self.meta:
             entry["_meta"] = dict(self.meta)
         return entry
+
+
+def unknown_tool(name: str) -> ToolSpec:
+    """What code around a call sees in place of the spec if there is no tool of that name, or none for this caller."""
+    side_effect = SideEffect.NONE
+    return ToolSpec(
+        name=name,
+        title=name,
+        description="",
+        input_schema={"type": "object"},
+        side_effect=side_effect,
+        toolset="manifests",
+        risk=RISK_OF[side_effect],
+        hints=HINTS_OF[side_effect],
+        is_known=False,
+    )
 
 
 def risk_and_hints(side_effect: SideEffect, risk: Risk | None = None, hints: Hints | None = None) -> tuple[Risk, Hints]:

@@ -75,7 +75,14 @@ class HasDefinition(Protocol):
         ...
 
 
-class BuiltinTool(ABC, Generic[ModelT]):
+class OwnTool:
+    """A tool whose code is this package's: if it raises anything but an error for its caller, that is a bug, of which
+    callers see nothing (`E_INTERNAL`). Of any other tool they read what its author wrote (`E_TOOL`)."""
+
+    __slots__ = ()
+
+
+class BuiltinTool(OwnTool, ABC, Generic[ModelT]):
     """A tool of this package: an input model, a docstring that models read, a side effect, `execute`.
 
     The spec is built when the class is, so a tool without a docstring fails at import. Subclasses are

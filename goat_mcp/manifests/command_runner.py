@@ -10,11 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.manifests.entry import CommandEntry
 from goat_mcp.manifests.handler_api import HandlerContext
-from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json
+from goat_mcp.manifests.handler_results import call_timeout_error, read_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.output_capture import CreateFile, OutputPart, SeparateStreams

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.manifests.entry import PythonEntry
-from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed
+from goat_mcp.manifests.handler_results import call_timeout_error
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.program import GuardedChild, GuardedPipes
 

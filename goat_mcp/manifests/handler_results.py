@@ -7,30 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
+from goat_mcp.core.author_errors import handler_failed
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import escaped_surrogates, is_deeper
 
-_DEFAULT_STEP = "Read the message, correct the call, or try another way."
-_MAX_NAME_CHARS = 80
-_MAX_LINK_CHARS = 500
-_LINK_SCHEMES = ("https", "http", "goat")
-"""Hosts may turn these into links for their users."""
 MAX_DEPTH = 128
 """Of lists and objects in one another. Clients stop reading a message at about 200, and the value lies inside one."""
-
-
-def handler_failed(
-    message: str, suggestion: str = "", *, name: str = "", help_url: str = "", limit: int = ERROR_MESSAGE_LIMIT
-) -> ToolError:
-    """`E_TOOL` with the handler's own words, at most `limit` characters (`errorMessageLimit`)."""
-    return ToolError(
-        ErrorCode.TOOL,
-        escaped_surrogates(message),
-        cut_middle(escaped_surrogates(suggestion), limit) or _DEFAULT_STEP,
-        name=escaped_surrogates(name[:_MAX_NAME_CHARS]),
-        help_url=help_url if _is_link(help_url) else "",
-        message_limit=limit,
-    )
 
 
 def reported_failure(error: Mapping[str, Any], limit: int) -> ToolError:
@@ -42,12 +24,6 @@ def reported_failure(error: Mapping[str, Any], limit: int) -> ToolError:
 
     message = text("message") or text("name") or "the handler failed and said nothing"
     return handler_failed(message, text("suggestion"), name=text("name"), help_url=text("helpUrl"), limit=limit)
-
-
-def _is_link(text: str) -> bool:
-    scheme, mark, _ = text.partition("://")
-    is_whole = len(text) <= _MAX_LINK_CHARS and text.isprintable() and " " not in text
-    return bool(mark) and scheme.lower() in _LINK_SCHEMES and is_whole
 
 
 def call_timeout_error(tool: str, timeout_s: float) -> ToolError:

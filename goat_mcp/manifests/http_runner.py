@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HttpEntry
 from goat_mcp.manifests.handler_api import HandlerContext
-from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json, reported_failure
+from goat_mcp.manifests.handler_results import call_timeout_error, read_json, reported_failure
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.web.http import HttpClient

@@ -19,18 +19,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.calls.permissions.mode import changes_something
 from goat_mcp.calls.permissions.patterns import text_pattern
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 from goat_mcp.files.memory import Memories, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.manifests.entry import HandlerFiles
 from goat_mcp.manifests.handler_api import AgentRuntime, HandlerContext
-from goat_mcp.manifests.handler_results import handler_failed, write_json
+from goat_mcp.manifests.handler_results import write_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import AccessFields, Export
 from goat_mcp.manifests.validation import ExportParameters
@@ -221,7 +222,7 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class ManifestTool:
+class ManifestTool(OwnTool):
     """One export. Equal where its declaration is: a reload that changes nothing is none."""
 
     export: Export

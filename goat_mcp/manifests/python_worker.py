@@ -19,6 +19,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.manifests.entry import PythonEntry
@@ -35,7 +36,7 @@ from goat_mcp.manifests.handler_process import (
     shared_exit_error,
     unanswered_error,
 )
-from goat_mcp.manifests.handler_results import handler_failed, reported_failure
+from goat_mcp.manifests.handler_results import reported_failure
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard

@@ -22,7 +22,7 @@ from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec, risk_and_hints
-from goat_mcp.core.tool import Access
+from goat_mcp.core.tool import Access, OwnTool
 from goat_mcp.files.documents.front_matter import BrokenFrontMatter, split_front_matter
 from goat_mcp.files.workspace import Workspace
 
@@ -51,7 +51,7 @@ class SkillProblem:
 
 
 @dataclass(frozen=True)
-class Skill:
+class Skill(OwnTool):
     """One skill as a tool. Its texts are read with each call, so that an edit counts at once."""
 
     reader: ClassVar[ArgumentReader[SkillInput]] = ArgumentReader(SkillInput)

@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from goat_mcp.processes.bash_script import reported_directory
+from goat_mcp.processes.bash_invocation import reported_directory
 from goat_mcp.processes.output_capture import SeparateStreams
 
 _READ_BYTES = 256 * 1024

@@ -13,8 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from goat_mcp.processes.bash_invocation import arguments, confined_arguments, raised, script_descriptor
 from goat_mcp.processes.bash_options import BashOptions, limit_line
-from goat_mcp.processes.bash_script import arguments, confined_arguments, raised, script_descriptor
 from goat_mcp.processes.command_pipes import CommandPipes
 from goat_mcp.processes.launch import Confined, Launch
 from goat_mcp.processes.output_capture import CreateFile, OutputCapture, SeparateStreams

@@ -14,7 +14,7 @@ from enum import StrEnum
 import anyio
 import anyio.to_thread
 
-from goat_mcp.processes.bash_script import is_keeper, is_wrapper
+from goat_mcp.processes.bash_invocation import is_keeper, is_wrapper
 from goat_mcp.processes.command_pipes import CommandPipes
 from goat_mcp.processes.launch import Launch
 from goat_mcp.processes.output_capture import OutputCapture

@@ -6,6 +6,8 @@ own things only.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Set
 from contextlib import suppress
@@ -48,7 +50,7 @@ def _nothing() -> None:
 
 
 class ChangeHub:
-    """One per server. `tools_changed()` and `resource_changed()` may be called from anywhere on the event loop."""
+    """One per server. `tools_changed()` may be called from any thread, the rest from anywhere on the event loop."""
 
     def __init__(
         self,
@@ -69,6 +71,8 @@ class ChangeHub:
         self._lists_changed: set[ListKind] = set()
         self._updated: set[tuple[str, str | None]] = set()
         self._anyone_listed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
         self._elsewhere = OtherProcesses(looks, self._watchers)
 
     def listed(self) -> None:
@@ -76,8 +80,14 @@ class ChangeHub:
         self._anyone_listed = True
 
     def tools_changed(self) -> None:
-        if self._anyone_listed:
+        """The list of tools is another now. Before `run` nobody is connected who could hold the old one."""
+        if not self._anyone_listed:
+            return
+        if self._loop is None or threading.get_ident() == self._thread:
             self.list_changed("tools")
+        else:
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to notify
+                self._loop.call_soon_threadsafe(self.list_changed, "tools")
 
     def list_changed(self, kind: ListKind) -> None:
         """A list that clients hold is another now."""
@@ -107,6 +117,7 @@ class ChangeHub:
 
     async def run(self) -> None:
         """Deliver changes until cancelled. Several changes in quick succession are one notice."""
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         async with anyio.create_task_group() as group:
             group.start_soon(self._elsewhere.run)
             while True:

@@ -20,6 +20,8 @@ from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
 from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, no_pin
 
+_CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
+"""`_meta` key under which Claude Code sends the id that the model gave the call."""
 Work = Callable[[ToolContext], Awaitable[ToolResult]]
 
 
@@ -96,6 +98,7 @@ class Requests:
             principal=principal,
             rights=self._who.rights(ctx),
             meta=meta,
+            model_call_id=given if isinstance(given := meta.get(_CLAUDE_CODE_CALL_ID), str) else "",
             client=client,
             progress=progress,
             wants_progress=wants_progress,

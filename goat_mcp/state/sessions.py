@@ -14,7 +14,7 @@ MAX_READS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class FileSeen:
+class ReadRecord:
     """A file as this session last read or wrote it. `sha256` is of its whole content."""
 
     sha256: str
@@ -27,12 +27,12 @@ class ReadLedger:
     """Which files a session has seen, by real path; the oldest are forgotten past `MAX_READS`."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[str, FileSeen] = OrderedDict()
+        self._seen: OrderedDict[str, ReadRecord] = OrderedDict()
 
-    def get(self, real_path: str) -> FileSeen | None:
+    def get(self, real_path: str) -> ReadRecord | None:
         return self._seen.get(real_path)
 
-    def record(self, real_path: str, seen: FileSeen) -> None:
+    def record(self, real_path: str, seen: ReadRecord) -> None:
         self._seen[real_path] = seen
         self._seen.move_to_end(real_path)
         if len(self._seen) > MAX_READS:

@@ -35,8 +35,8 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.editing.read_state import ReadFilesSnapshot
 from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.bash_invocation import find_bash
 from goat_mcp.processes.bash_options import BashOptions
-from goat_mcp.processes.bash_script import find_bash
 from goat_mcp.processes.command_start import start_command
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.output_capture import SeparateStreams

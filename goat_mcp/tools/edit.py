@@ -26,11 +26,11 @@ from goat_mcp.files.editing.current_file import StoredText, load_text, open_curr
 from goat_mcp.files.editing.edit_list import Edited, TextEdit, apply_edits
 from goat_mcp.files.editing.matching import Tier
 from goat_mcp.files.editing.numbered_diff import NumberedDiff, diff
-from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
+from goat_mcp.files.editing.omission_markers import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
 from goat_mcp.files.settings import EditOptions, FileOptions
 from goat_mcp.files.workspace import Files, FileVersion, Workspace, WorkspacePath
-from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.state.sessions import ReadRecord, Sessions
 
 _TIER_NOTICES: dict[Tier, str] = {
     2: "old_string matched only with blanks at line ends ignored",
@@ -151,7 +151,7 @@ class Edit(
             if outcome.is_known:
                 now = outcome.version
                 whole = seen is None or seen.whole
-                reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole))
+                reads.record(str(real_path), ReadRecord(now.sha256, now.size, now.mtime_ns, whole))
         return await files.finish(outcome.result)
 
     def _edit(self, target: _EditCall) -> _EditOutcome:

@@ -21,7 +21,7 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.files.documents.visible_text import visible_line
-from goat_mcp.files.search.clock import SearchClock, in_thread
+from goat_mcp.files.search.deadline import SearchDeadline, in_thread
 from goat_mcp.files.search.engine import Search, SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
 from goat_mcp.files.search.path_rules import rules_of_directory
@@ -63,7 +63,7 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
         if "limit" not in input.model_fields_set:
             input = input.model_copy(update={"limit": ctx.setting("search.glob_limit", self.limits.glob_limit)})
         start = self._start(input)
-        listing, shown = await in_thread(lambda clock: self._find(start, input, clock))
+        listing, shown = await in_thread(lambda deadline: self._find(start, input, deadline))
         return _answer(listing, shown)
 
     def _start(self, input: GlobInput) -> _Start:
@@ -88,7 +88,7 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
         moved = "/".join([base, *names[:leading]])
         return _Start(self.workspace.resolve(moved or "/"), "/".join(rest), may_be_missing=leading > 0)
 
-    def _find(self, start: _Start, input: GlobInput, clock: SearchClock) -> tuple[Listing, list[str]]:
+    def _find(self, start: _Start, input: GlobInput, deadline: SearchDeadline) -> tuple[Listing, list[str]]:
         try:
             pattern = GlobPattern.parse(start.pattern)
         except BadGlob as bad:
@@ -105,7 +105,7 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
             raise
         with opened:
             shown = str(opened.real_path if ".." in start.root.relative.split("/") else start.root)
-            search = self.engine.search(Target(opened.fd, True, shown, str(opened.real_path)), clock)
+            search = self.engine.search(Target(opened.fd, True, shown, str(opened.real_path)), deadline)
             listing = list_newest(search, pattern, input.limit, include_ignored=input.include_ignored)
             paths = [search.shown(path) for path in listing.paths]
         literal = self._literal(start) if has_magic(start.pattern) else None
@@ -160,14 +160,14 @@ def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ign
         include_ignored=include_ignored,
     )
     found = _walk(search, query, pattern.expression, limit)
-    if found.total or search.clock.is_over:
+    if found.total or search.deadline.is_over:
         return found
     if not include_ignored:
         hidden = _walk(search.part(_SECOND_LOOK_S), replace(query, include_ignored=True), pattern.expression, limit)
         if hidden.total:
             hidden.only_ignored = True
             return hidden
-    if "/" not in pattern.text and not search.clock.is_over:
+    if "/" not in pattern.text and not search.deadline.is_over:
         deeper = _walk(search.part(_SECOND_LOOK_S), replace(query, max_depth=None), f".*/(?:{pattern.expression})", 1)
         found.deeper = deeper.total
     return found
@@ -197,7 +197,7 @@ def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
 
     with closing(search.files(query)) as batches:
         listing.paths = [path for _, path in heapq.nsmallest(limit, entries())]
-    listing.timed_out = search.clock.timed_out
+    listing.timed_out = search.deadline.timed_out
     listing.is_complete = not listing.too_many and not listing.timed_out and not search.is_partial
     return listing
 

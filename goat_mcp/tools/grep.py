@@ -19,8 +19,8 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.files.documents.visible_text import visible_line
-from goat_mcp.files.search.clock import SearchClock, in_thread
 from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
+from goat_mcp.files.search.deadline import SearchDeadline, in_thread
 from goat_mcp.files.search.engine import Search, SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob
 from goat_mcp.files.search.path_rules import rules_of_globs
@@ -115,18 +115,18 @@ class Grep(
             input = input.model_copy(update={"head_limit": limit})
         root = self.workspace.resolve(input.path or str(self.workspace.primary))
         query = _query(input, str(root))
-        return await in_thread(lambda clock: self._search(root, query, input, clock))
+        return await in_thread(lambda deadline: self._search(root, query, input, deadline))
 
-    def _search(self, root: WorkspacePath, query: Query, input: GrepInput, clock: SearchClock) -> ToolResult:
+    def _search(self, root: WorkspacePath, query: Query, input: GrepInput, deadline: SearchDeadline) -> ToolResult:
         with self._open(root) as opened:
             is_directory = isinstance(opened, OpenedDirectory)
             target = Target(opened.fd, is_directory, str(root), str(opened.real_path))
-            search = self.engine.search(target, clock)
+            search = self.engine.search(target, deadline)
             order = self.priority.order() if input.rank == "priority" else None
             page = Page(input.offset, input.head_limit, counts_matches=input.is_goas)
             found = find(search, query, input.output_mode, order, page)
             ignored: tuple[int, bool] = (0, True)
-            if not found.num_files and is_directory and not input.include_ignored and not clock.is_over:
+            if not found.num_files and is_directory and not input.include_ignored and not deadline.is_over:
                 ignored = count_ignored(search, query)
             return _GrepAnswer(search, input, found, ignored, order.problem if order else "").result()
 

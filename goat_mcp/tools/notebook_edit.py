@@ -28,7 +28,7 @@ from goat_mcp.files.editing.notebook_cells import CellChange, CellType, Notebook
 from goat_mcp.files.editing.read_state import ReadState
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, FileVersion, Workspace, WorkspacePath
-from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.state.sessions import ReadRecord, Sessions
 
 
 class NotebookEditInput(ToolInput):
@@ -99,7 +99,7 @@ class NotebookEdit(
             outcome = await anyio.to_thread.run_sync(file.change, request)
             if seen is not None:
                 now = outcome.version
-                reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, seen.whole))
+                reads.record(str(real_path), ReadRecord(now.sha256, now.size, now.mtime_ns, seen.whole))
         return await files.finish(outcome.result)
 
 

@@ -50,8 +50,8 @@ from goat_mcp.files.documents.streamed_text import (
 from goat_mcp.files.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, OpenedFile, Workspace, WorkspacePath
-from goat_mcp.files.workspace.opened import hash_of
-from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.files.workspace.opened_file import hash_of
+from goat_mcp.state.sessions import ReadRecord, Sessions
 
 DEFAULT_LIMIT = 2_000
 MAX_CHARS = 48_000
@@ -129,7 +129,7 @@ class _ReadAnswer:
 
     shown: Rendering
     real_path: str
-    seen: FileSeen
+    seen: ReadRecord
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class Read(
 
 def _answer(file: OpenedFile, shown: Rendering, sha256: str) -> _ReadAnswer:
     # The mtime from before reading: a change since then has another one.
-    seen = FileSeen(sha256, file.stat.st_size, file.stat.st_mtime_ns, whole=shown.is_whole)
+    seen = ReadRecord(sha256, file.stat.st_size, file.stat.st_mtime_ns, whole=shown.is_whole)
     return _ReadAnswer(shown, str(file.real_path), seen)
 
 

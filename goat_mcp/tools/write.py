@@ -25,11 +25,11 @@ from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.files.editing.current_file import StoredText, load_text, open_current
 from goat_mcp.files.editing.matching import to_bytes, to_text
 from goat_mcp.files.editing.numbered_diff import count_changed_lines
-from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
+from goat_mcp.files.editing.omission_markers import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, FileVersion, Workspace, WorkspacePath
-from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.state.sessions import ReadRecord, Sessions
 
 _EOL_OF: Mapping[bytes | None, Eol] = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr", b"": "none", None: "mixed"}
 _BOM = "\ufeff"
@@ -107,7 +107,7 @@ class Write(
             target = _WriteCall(files, path, real_path, input.content, input.create_dirs, state)
             outcome = await anyio.to_thread.run_sync(partial(self._write, target))
             now = outcome.version
-            reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole=True))
+            reads.record(str(real_path), ReadRecord(now.sha256, now.size, now.mtime_ns, whole=True))
         return await files.finish(outcome.result)
 
     def _write(self, target: _WriteCall) -> _WriteOutcome:

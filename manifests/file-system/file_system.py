@@ -31,13 +31,13 @@ from goat_mcp.files.documents.text_encoding import (
 )
 from goat_mcp.files.editing.current_file import load_text, open_current
 from goat_mcp.files.editing.matching import to_bytes
-from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
+from goat_mcp.files.editing.omission_markers import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
-from goat_mcp.files.workspace.opened import hash_of
+from goat_mcp.files.workspace.opened_file import hash_of
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.state.sessions import ReadRecord, Sessions
 
 DEFAULT_BYTES = 1024 * 1024
 _LONGEST_CHARACTER = 4
@@ -93,14 +93,14 @@ class Reading:
 
     def _read(
         self, files: CallFiles, path: WorkspacePath, encoding: str, max_bytes: int
-    ) -> tuple[Mapping[str, Any], Path, FileSeen]:
+    ) -> tuple[Mapping[str, Any], Path, ReadRecord]:
         with files.open_file(path) as file:
             size = file.stat.st_size
             data = _head(file, max_bytes)
             is_cut = size > len(data)
             # The mtime from before reading: a change since then has another one.
             sha256 = hash_of(file.fd) if size <= MAX_HASHED_BYTES else ""
-            seen = FileSeen(sha256, size, file.stat.st_mtime_ns, whole=not is_cut)
+            seen = ReadRecord(sha256, size, file.stat.st_mtime_ns, whole=not is_cut)
             content, name, notices = self._decoded(data, encoding, path, size, is_cut=is_cut)
             answer = {"path": str(path), "content": content, "encoding": name, "size": size, "truncated": is_cut}
             notices = [*notices, *files.notices(path)]
@@ -193,7 +193,7 @@ class Writing:
             result, version = await anyio.to_thread.run_sync(addition.make)
             if version is not None:
                 whole = seen is None or seen.whole
-                reads.record(str(real_path), FileSeen(version.sha256, version.size, version.mtime_ns, whole))
+                reads.record(str(real_path), ReadRecord(version.sha256, version.size, version.mtime_ns, whole))
         return await files.finish(result)
 
 

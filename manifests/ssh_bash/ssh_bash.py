@@ -21,7 +21,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.manifests.command_runner import CommandAnswer, as_json
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.processes.bash_script import find_bash
+from goat_mcp.processes.bash_invocation import find_bash
 from goat_mcp.processes.command_start import start_command
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
 

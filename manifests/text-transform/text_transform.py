@@ -13,7 +13,7 @@ import anyio.to_thread
 from goat_mcp.core.coercion import input_error
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.processes.computing.exchange import MAX_BYTES
+from goat_mcp.processes.computing.worker_main import MAX_BYTES
 from goat_mcp.processes.computing.worker_process import Computation
 
 

@@ -143,7 +143,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-2",
         "Only a script of plain, literal commands can pass by rules; all else is asked about.",
-        "commands/shell/plain commands/shell/tree",
+        "commands/shell/plain_commands commands/shell/syntax_tree",
         "commands/shell/test_against_real_bash.py::test_r_shell_2_* commands/shell/test_plain.py::test_*",
     ),
     _rule(
@@ -201,7 +201,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SHELL-7",
         "bash reads no start files of a repository and stands in a directory that was checked.",
-        "processes/bash_script processes/environment",
+        "processes/bash_invocation processes/environment",
         "tools/test_bash.py::test_r_shell_7_*",
     ),
     _rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import mcp_types as types
 import pytest
 
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub, ListKind
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 60
@@ -120,6 +122,31 @@ async def test_several_changes_at_once_are_told_once() -> None:
         hub.hub.resource_changed("goat://calls", "alice")
 
         assert sorted(await session.wait_for(2)) == ["goat://calls", "goat://todos"]
+
+
+async def test_a_change_of_the_tools_in_another_thread_is_told_from_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What wakes waiting tasks is not safe on any other thread."""
+    told_by: list[int] = []
+    list_changed = ChangeHub.list_changed
+
+    def noted(hub: ChangeHub, kind: ListKind) -> None:
+        told_by.append(threading.get_ident())
+        if told_by == [threading.main_thread().ident]:
+            list_changed(hub, kind)
+
+    monkeypatch.setattr(ChangeHub, "list_changed", noted)
+    async with running() as hub:
+        session = await hub.subscribed(Session(), "goat://todos")
+        hub.hub.listed()
+        await anyio.wait_all_tasks_blocked()
+
+        await anyio.to_thread.run_sync(hub.hub.tools_changed)
+        await anyio.lowlevel.checkpoint()
+
+        assert told_by == [threading.main_thread().ident]
+        assert await session.wait_for(1) == [TOOLS]
 
 
 async def test_a_principal_hears_of_its_own_things_and_of_everybodys() -> None:

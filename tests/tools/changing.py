@@ -14,7 +14,7 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.files.settings import EditOptions, FileOptions
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.state.sessions import ReadRecord, Sessions
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.write import Write
 
@@ -43,7 +43,7 @@ class Desk:
     def has_read(self, path: Path, session_key: str = "local", *, whole: bool = True) -> None:
         """What Read leaves behind."""
         found = path.stat()
-        seen = FileSeen(hashlib.sha256(path.read_bytes()).hexdigest(), found.st_size, found.st_mtime_ns, whole)
+        seen = ReadRecord(hashlib.sha256(path.read_bytes()).hexdigest(), found.st_size, found.st_mtime_ns, whole)
         self.sessions.of(session_key).reads.record(str(path), seen)
 
     async def edit(self, path: Path | str, session_key: str = "local", **arguments: Any) -> ToolResult:

@@ -20,7 +20,7 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.tool import Access
-from goat_mcp.state.sessions import FileSeen
+from goat_mcp.state.sessions import ReadRecord
 from tests.processes.processes import alive, running, soon, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id
 
@@ -506,7 +506,7 @@ async def test_a_plain_command_that_shows_one_file_counts_as_a_read(
 
     seen = bench.sessions.of("local").reads.get(str(bench.root / "sub" / "f"))
     assert seen is not None
-    assert seen == FileSeen(
+    assert seen == ReadRecord(
         "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb",
         4,
         (bench.root / "sub" / "f").stat().st_mtime_ns,

@@ -14,7 +14,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.settings import FileOptions
-from goat_mcp.state.sessions import FileSeen
+from goat_mcp.state.sessions import ReadRecord
 from tests.tools.reading import Desk
 
 pytestmark = pytest.mark.anyio
@@ -311,7 +311,7 @@ async def test_the_session_remembers_what_it_has_seen(desk: Desk, arguments: dic
     await desk.read(str(desk.folder / "alias"), **arguments)
 
     digest = hashlib.sha256(TEN_LINES.encode()).hexdigest()
-    expected = FileSeen(digest, len(TEN_LINES), modified_ns, whole=whole)
+    expected = ReadRecord(digest, len(TEN_LINES), modified_ns, whole=whole)
     assert desk.sessions.of("local").reads.get(path) == expected
     assert desk.sessions.of("another").reads.paths() == ()
 

@@ -1,7 +1,8 @@
 """Where extensions take part: around a call, and in each step (source: Goondan, middleware and "Tool Catalog").
 
-Around a call each runs inside the one before. A bug of an extension names that extension; an error that only passed
-through it stays as it was. A step is a client's `tools/list` or one turn of an agent. The catalog says what a client
+Around a call each runs inside the one before. A bug of an extension names that extension. A refusal from below comes to
+it as the result that its caller would get; a bug or an upstream's protocol error that only passed through it stays as
+it was. A step is a client's `tools/list` or one turn of an agent. The catalog says what a client
 may call; a step only hides some of that, or lists tools that the list leaves out.
 """
 
@@ -30,26 +31,40 @@ class ExtensionFailed(Exception):
         self.name = name
 
 
-def wrapped(extensions: Sequence[Extension], spec: ToolSpec, ctx: ToolContext, innermost: CallNext) -> CallNext:
-    """`innermost` with the extensions around it, the first outermost.
+def wrapped(
+    extensions: Sequence[Extension],
+    spec: ToolSpec,
+    ctx: ToolContext,
+    innermost: CallNext,
+    refused: Callable[[ToolError], ToolResult],
+) -> CallNext:
+    """`innermost` with the extensions around it, the first outermost. `refused` makes a result of a refusal.
 
-    It raises what `innermost` raises, a `ToolError` of an extension, and `ExtensionFailed`.
+    It raises what `innermost` raises but for `ToolError`, a `ToolError` of the first extension, and `ExtensionFailed`.
     """
     for extension in reversed(extensions):
-        innermost = _Layer(extension, spec, ctx, innermost).call
+        innermost = _Layer(extension, spec, ctx, innermost, refused).call
     return innermost
 
 
 class _Layer:
     """One extension around one call. `passed` is what the layers below raised, so that it can go on unchanged."""
 
-    __slots__ = ("_below", "_ctx", "_extension", "_spec", "passed")
+    __slots__ = ("_below", "_ctx", "_extension", "_refused", "_spec", "passed")
 
-    def __init__(self, extension: Extension, spec: ToolSpec, ctx: ToolContext, below: CallNext) -> None:
+    def __init__(
+        self,
+        extension: Extension,
+        spec: ToolSpec,
+        ctx: ToolContext,
+        below: CallNext,
+        refused: Callable[[ToolError], ToolResult],
+    ) -> None:
         self._extension = extension
         self._spec = spec
         self._ctx = ctx
         self._below = below
+        self._refused = refused
         self.passed: BaseException | None = None
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -68,6 +83,8 @@ class _Layer:
     async def _call_below(self, arguments: Mapping[str, Any]) -> ToolResult:
         try:
             return await self._below(arguments)
+        except ToolError as refusal:
+            return self._refused(refusal)
         except BaseException as problem:
             self.passed = problem
             raise

@@ -33,16 +33,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
 class ExtensionTools:
-    """The tools of one extension; it is given to its `register` and may be kept. Use it on the event loop.
+    """The tools of one extension; it is given to its `register` and may be kept.
 
-    Clients are notified of each change (`notifications/tools/list_changed`).
+    Clients are notified of each change (`notifications/tools/list_changed`). Any thread may add and remove tools;
+    `step_changed` belongs on the event loop.
     """
 
     def __init__(self, extension: str, registry: Registry, changed: Callable[[], None]) -> None:
         self._source = f"extension:{extension}"
         self._registry = registry
         self._changed = changed
-        self._own: dict[str, AnyTool] = {}
 
     def add(
         self,
@@ -84,17 +84,15 @@ class ExtensionTools:
         name = tool.spec.name
         if not _NAME.match(name) or name.startswith(UPSTREAM_PREFIX):
             raise ValueError(f"{name[:80]!r} cannot be a tool's name: letters, digits, - and _, at most 64, no mcp__")
-        if (owner := self._registry.snapshot.source_of.get(name)) is not None:
-            raise NameTaken(f"{name} is already registered by {owner}, and an extension replaces nothing")
-        self._own[name] = tool
-        self._registry.replace_source(self._source, self._own.values())
+        try:
+            self._registry.register(tool, source=self._source)
+        except NameTaken:
+            owner = self._registry.snapshot.source_of.get(name, self._source)
+            raise NameTaken(f"{name} is already registered by {owner}, and an extension replaces nothing") from None
 
     def remove(self, name: str) -> bool:
         """Take one of its own away. Returns whether there was one."""
-        if self._own.pop(name, None) is None:
-            return False
-        self._registry.replace_source(self._source, self._own.values())
-        return True
+        return self._registry.unregister(name, source=self._source)
 
     def step_changed(self) -> None:
         """What `step` would leave out is something else now: clients are notified to list again."""

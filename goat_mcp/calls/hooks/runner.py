@@ -313,4 +313,5 @@ def _stopped(reason: str) -> str:
 
 
 def _tool_members(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> dict[str, Any]:
-    return {"tool_name": spec.rule_name, "tool_input": dict(arguments), "tool_use_id": ctx.call_id}
+    members = {"tool_name": spec.rule_name, "tool_input": dict(arguments), "tool_use_id": ctx.call_id}
+    return {**members, "model_call_id": ctx.model_call_id} if ctx.model_call_id else members

@@ -6,6 +6,7 @@ is validated and decided again, and a hook that fails before a call refuses it (
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -56,7 +57,12 @@ class PostToolUse:
 
 
 PreHook = Callable[[ToolSpec, Mapping[str, Any], ToolContext], Awaitable[PreToolUse]]
-PostHook = Callable[[ToolSpec, ToolResult, ToolContext], Awaitable[ToolResult]]
+PostHook = (
+    Callable[[ToolSpec, Mapping[str, Any], ToolResult, ToolContext], Awaitable[ToolResult]]
+    | Callable[[ToolSpec, ToolResult, ToolContext], Awaitable[ToolResult]]
+)
+"""Of three arguments: without the input."""
+_WITH_INPUT = 4
 
 
 class HookPrograms(Protocol):
@@ -110,8 +116,9 @@ class Hooks:
         """Run those that fit the result. The call has had its effect: one that fails changes nothing of the result."""
         problems: list[Exception] = []
         for hook in self.after_failure if result.is_error else self.after:
+            run: Any = hook
             try:
-                result = await hook(spec, result, ctx)
+                result = await (run(spec, arguments, result, ctx) if _takes_input(hook) else run(spec, result, ctx))
             except Exception as bug:
                 problems.append(bug)
         if self.programs is None:
@@ -131,6 +138,14 @@ def merged(first: PreToolUse, then: PreToolUse) -> PreToolUse:
         outcomes=(*first.outcomes, *then.outcomes),
         problem=then.problem,
     )
+
+
+def _takes_input(hook: PostHook) -> bool:
+    try:
+        inspect.signature(hook).bind(*range(_WITH_INPUT))
+    except TypeError:
+        return False
+    return True
 
 
 def _left_by(verdict: PreToolUse, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.tree import parse, text_of, word_of
+from goat_mcp.commands.shell.syntax_tree import parse, text_of, word_of
 from goat_mcp.commands.shell.words import MAX_SCRIPT_BYTES, Word, Words, bare_name
 
 Join = Literal[";", "&&"]

@@ -27,7 +27,7 @@ from goat_mcp.commands.shell.redirections import (
     words_after,
 )
 from goat_mcp.commands.shell.running_programs import CONTAINERS, SHELLS, WRAPPERS
-from goat_mcp.commands.shell.tree import ScriptTree, excerpt, parse, preorder, text_of, word_of
+from goat_mcp.commands.shell.syntax_tree import ScriptTree, excerpt, parse, preorder, text_of, word_of
 from goat_mcp.commands.shell.words import MAX_COMMANDS, MAX_SCRIPT_BYTES, Word, Words, bare_name
 from goat_mcp.commands.shell.wrapper_stripping import strip_wrappers
 from goat_mcp.commands.shell.wrappers import InnerCommands, add_assignment

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.tree import ScriptTree, text_of, word_of
+from goat_mcp.commands.shell.syntax_tree import ScriptTree, text_of, word_of
 from goat_mcp.commands.shell.words import Word
 
 _ASSIGNED = ("variable_assignment", "for_statement")

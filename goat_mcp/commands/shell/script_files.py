@@ -15,7 +15,7 @@ from itertools import chain
 from goat_mcp.commands.shell.command_extraction import ExtractedCommand, ExtractedCommands
 from goat_mcp.commands.shell.file_use import FileDoubt, FileUse, cannot_tell, parts_of
 from goat_mcp.commands.shell.known_values import KnownValues, Text
-from goat_mcp.commands.shell.options.followed import FOLLOWED, is_followed, not_followed
+from goat_mcp.commands.shell.options.file_options import FOLLOWED, is_followed, not_followed
 from goat_mcp.commands.shell.read_folders import folders_read
 from goat_mcp.commands.shell.read_only import (
     GIT_NAMES_ONLY,

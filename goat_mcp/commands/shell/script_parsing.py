@@ -57,8 +57,8 @@ def read_script(text: str) -> ShellScript:
         return ShellScript((), refused, (), refused)
     # Here, because this brings tree_sitter: no start-up should pay for it.
     from goat_mcp.commands.shell.command_extraction import extract_commands
-    from goat_mcp.commands.shell.plain import plain_commands
-    from goat_mcp.commands.shell.tree import parse
+    from goat_mcp.commands.shell.plain_commands import plain_commands
+    from goat_mcp.commands.shell.syntax_tree import parse
 
     tree = parse(text)
     if tree is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath
-from goat_mcp.files.workspace.opened import hash_of
+from goat_mcp.files.workspace.opened_file import hash_of
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
 ABSENT = ""

@@ -6,14 +6,14 @@ Contract: tools.md, "Read state"; R-FILE-8. Recording reads of Read is the tool'
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import FileVersion, Workspace
-from goat_mcp.processes.script_words import only_command
-from goat_mcp.state.sessions import FileSeen, ReadLedger
+from goat_mcp.state.sessions import ReadLedger, ReadRecord
 
 ReadBeforeWrite = Literal["strict", "relaxed", "off"]
 
@@ -24,7 +24,7 @@ class ReadState:
 
     mode: ReadBeforeWrite
     path: str
-    seen: FileSeen | None
+    seen: ReadRecord | None
 
     def is_changed(self, version: FileVersion) -> bool:
         """The client has seen another content. Decided by content; by size and time if nothing was hashed."""
@@ -98,22 +98,22 @@ class ReadFilesSnapshot:
         return [path for path, before in self.identities.items() if before is not None and _identity(path) != before]
 
 
-def shown_file(script: str) -> ShownFile | None:
-    """The file of a plain one-file `cat`, `head`, `tail`, `sed -n` or `nl`, which counts as a read of it."""
-    command = only_command(script)
-    if command is None or command.name not in ("cat", "head", "tail", "sed", "nl"):
+def shown_file(words: Sequence[str]) -> ShownFile | None:
+    """The file of a one-file `cat`, `head`, `tail`, `sed -n` or `nl`, which counts as a read. `words` are literal."""
+    name = PurePosixPath(words[0]).name
+    if name not in ("cat", "head", "tail", "sed", "nl"):
         return None
-    options = [word for word in command.words[1:] if word.startswith("-") and len(word) > 1]
-    rest = [word for word in command.words[1:] if word not in options]
-    if command.name in ("head", "tail") and rest[:1] and options[-1:] in (["-n"], ["-c"]):
+    options = [word for word in words[1:] if word.startswith("-") and len(word) > 1]
+    rest = [word for word in words[1:] if word not in options]
+    if name in ("head", "tail") and rest[:1] and options[-1:] in (["-n"], ["-c"]):
         del rest[0]
-    elif command.name == "sed":
+    elif name == "sed":
         if "-n" not in options or not set(options) <= {"-n", "-e", "-E", "-r"} or not rest[:1]:
             return None
         del rest[0]
     if len(rest) != 1 or "--help" in options or "--version" in options:
         return None
-    return ShownFile(rest[0], command.name in ("cat", "nl"))
+    return ShownFile(rest[0], name in ("cat", "nl"))
 
 
 def record_as_read(shown: ShownFile, directory: Path, workspace: Workspace, ledger: ReadLedger) -> None:
@@ -123,7 +123,7 @@ def record_as_read(shown: ShownFile, directory: Path, workspace: Workspace, ledg
             if file.stat.st_size > MAX_HASHED_BYTES:
                 return
             version = file.version(file.read())
-            seen = FileSeen(version.sha256, version.size, version.mtime_ns, whole=shown.whole)
+            seen = ReadRecord(version.sha256, version.size, version.mtime_ns, whole=shown.whole)
             ledger.record(str(file.real_path), seen)
     except (ToolError, OSError):
         # The command could read it, we may not: then it just does not count.

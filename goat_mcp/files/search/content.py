@@ -87,7 +87,7 @@ def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> 
     """
     found = _find(search, query, mode, order, page)
     terms = _terms(query)
-    if found.num_files or not terms or search.clock.is_over:
+    if found.num_files or not terms or search.deadline.is_over:
         return found
     # ripgrep joins patterns before it reads them, so two broken halves could pass for a whole
     literal = not all(map(_is_balanced, terms))
@@ -113,7 +113,7 @@ def count_ignored(search: Search, query: Query) -> tuple[int, bool]:
         count += len(paths)
         if count >= _SECOND_LOOK_FILES:
             return count, False
-    return count, not look.clock.timed_out
+    return count, not look.deadline.timed_out
 
 
 def _terms(query: Query) -> tuple[str, ...]:
@@ -162,9 +162,9 @@ def _is_balanced(term: str) -> bool:
 def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> ContentMatches:
     if mode == "content" and not search.target.is_directory:
         return _lines(search, query, search.lines(query), page)
-    first_pass = search.part(search.clock.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
+    first_pass = search.part(search.deadline.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
     found = _rank(first_pass, query, mode, order, page)
-    found.timed_out = first_pass.clock.timed_out
+    found.timed_out = first_pass.deadline.timed_out
     if mode == "content":
         search.adopt(first_pass)
         unread = deque(file.path for file in found.files)
@@ -211,7 +211,7 @@ def _lines_of(search: Search, query: Query, unread: deque[str], page: Page) -> G
     """Lines of the first of `unread`, which are taken out, until there are at least as many as the page needs."""
     most = page.end
     num_lines = 0
-    while unread and (most is None or num_lines < most) and not search.clock.is_over:
+    while unread and (most is None or num_lines < most) and not search.deadline.is_over:
         # Each has a line at least; and one command line has an end: 128 KiB fits every system
         num_paths = _FILES_PER_RUN if most is None else min(_FILES_PER_RUN, most - num_lines)
         paths: list[str] = []
@@ -250,7 +250,7 @@ def _lines(search: Search, query: Query, stream: Generator[ResultLine | GroupEnd
                 found.is_total_exact = False
                 break
     found.num_files = len({line.path for line in found.lines if isinstance(line, ResultLine)}) or int(found.total > 0)
-    found.timed_out = search.clock.timed_out
+    found.timed_out = search.deadline.timed_out
     found.is_total_exact &= not found.timed_out
     return found
 

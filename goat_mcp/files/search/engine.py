@@ -16,7 +16,7 @@ from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.files.search import ripgrep
-from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.path_rules import RuledPaths
 from goat_mcp.files.search.query import GroupEnd, Query, Report, ResultLine, Target, read_counts, read_lines, read_paths
 from goat_mcp.files.search.ripgrep import Ripgrep, find_ripgrep
@@ -57,9 +57,9 @@ class SearchEngine:
             raise no_ripgrep(f"no program rg beside {Path(sys.executable).parent} or on PATH")
         return Ripgrep(program, self.threads)
 
-    def search(self, target: Target, clock: SearchClock) -> Search:
+    def search(self, target: Target, deadline: SearchDeadline) -> Search:
         """Raises `ToolError(NOT_CONFIGURED)`."""
-        return Search(self, target, clock, self.ripgrep)
+        return Search(self, target, deadline, self.ripgrep)
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Search:
 
     options: SearchEngine
     target: Target
-    clock: SearchClock
+    deadline: SearchDeadline
     ripgrep: Ripgrep
     is_partial: bool = False
     looks_around: bool = False
@@ -81,7 +81,7 @@ class Search:
 
     def part(self, limit_s: float) -> Search:
         """The same search with less time."""
-        return replace(self, clock=self.clock.at_most(limit_s))
+        return replace(self, deadline=self.deadline.at_most(limit_s))
 
     def adopt(self, part: Search) -> None:
         """Take over what a part of this search learned."""
@@ -151,7 +151,7 @@ class Search:
             command = self.ripgrep.command(asked, report, self.target, paths)
             has_output = False
             try:
-                with running(command, self.target, self.clock, self.options.landlock) as run, self._guarded(run):
+                with running(command, self.target, self.deadline, self.options.landlock) as run, self._guarded(run):
                     for chunk in run.chunks():
                         has_output = True
                         yield chunk
@@ -160,7 +160,7 @@ class Search:
                     raise
                 raise no_ripgrep(f"{command.program} cannot be started: {problem.strerror}") from None
             complaint = self._without_notes(run, asked, report)
-            if self.clock.is_over or run.exit_code in (0, 1):
+            if self.deadline.is_over or run.exit_code in (0, 1):
                 return
             if has_output or not self._can_retry(asked, complaint):
                 self.is_partial = True

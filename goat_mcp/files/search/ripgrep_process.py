@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
-from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.query import Target
 from goat_mcp.files.search.ripgrep import DATA_MARK, Command
 from goat_mcp.processes.landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
@@ -53,7 +53,7 @@ class RipgrepRun:
 
 
 @contextmanager
-def running(command: Command, target: Target, clock: SearchClock, landlock: Landlock) -> Generator[RipgrepRun]:
+def running(command: Command, target: Target, deadline: SearchDeadline, landlock: Landlock) -> Generator[RipgrepRun]:
     """Run `command` in the target directory, or with the target file as its standard input.
 
     Raises `OSError` if the program cannot be started.
@@ -62,7 +62,7 @@ def running(command: Command, target: Target, clock: SearchClock, landlock: Land
         errors = stack.enter_context(tempfile.TemporaryFile())
         data_fd = _data_descriptor(command.data, stack)
         process = stack.enter_context(_started(command, target, data_fd, errors, landlock))
-        stack.enter_context(clock.watching(process))
+        stack.enter_context(deadline.watching(process))
         yield RipgrepRun(process, errors)
 
 

@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
 from goat_mcp.files.workspace.locks import FileLocks
-from goat_mcp.files.workspace.opened import FileVersion, OpenedDirectory, OpenedFile
+from goat_mcp.files.workspace.opened_file import FileVersion, OpenedDirectory, OpenedFile
 from goat_mcp.files.workspace.refusals import near_paths
 from goat_mcp.files.workspace.roots import (
     CAN_PIN,

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Location
-from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion, hash_of
+from goat_mcp.files.workspace.opened_file import AnyVersion, FileIdentity, FileVersion, hash_of
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
 from goat_mcp.files.workspace.temp_files import TempFile, TempFiles, write_all
 

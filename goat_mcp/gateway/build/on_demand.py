@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NEEDED_BY_CALLS = (
     "goat_mcp.calls.pipeline",
     "goat_mcp.gateway.build.builtin_tools",
-    "goat_mcp.commands.shell.plain",
+    "goat_mcp.commands.shell.plain_commands",
     "goat_mcp.commands.shell.command_extraction",
 )
 """The tools, and what reads the script of a Bash call: that brings a parser, which the first command would wait for."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.processes.computing.exchange import MAX_BYTES, Refused, serve
+from goat_mcp.processes.computing.worker_main import MAX_BYTES, Refused, serve
 
 _MAX_QUERY_CHARS = 20_000
 _TOO_DEEP = "has too many expressions in one another, e.g. parentheses; write it with fewer"

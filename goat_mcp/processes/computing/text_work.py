@@ -14,8 +14,8 @@ import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from goat_mcp.processes.computing.exchange import MAX_BYTES, Refused, serve
 from goat_mcp.processes.computing.text_steps import Step, read_steps
+from goat_mcp.processes.computing.worker_main import MAX_BYTES, Refused, serve
 
 Value = str | list[str]
 _MAX_ITEMS = 1_000_000

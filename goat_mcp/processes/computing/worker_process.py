@@ -22,7 +22,7 @@ from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.computing.exchange import LIMIT_S
+from goat_mcp.processes.computing.worker_main import LIMIT_S
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 _START = "import sys; sys.path[:0] = sys.argv[2:]; import importlib; importlib.import_module(sys.argv[1]).main()"
@@ -136,7 +136,7 @@ class WorkerAnswer:
 
 
 class Computation:
-    """One kind of work, that of `module`: its `main` reads a request and writes an answer (see `exchange`)."""
+    """One kind of work, that of `module`: its `main` reads a request and writes an answer (see `worker_main`)."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class Computation:
             worker = WorkerProcess(self._guard, self._module, self._packages)
             given: bytes | None = None
             try:
-                # The work itself is timed by the process (`exchange`); this is for one that cannot even do that.
+                # The work itself is timed by the process (`worker_main`); this is for one that cannot even do that.
                 with anyio.move_on_after(LIMIT_S + SPARE_S):
                     given = await anyio.to_thread.run_sync(
                         worker.run,

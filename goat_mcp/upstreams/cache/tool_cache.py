@@ -22,7 +22,7 @@ from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, asses
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import definition_hash
-from goat_mcp.upstreams.pinning.pins import SeenDefinitions
+from goat_mcp.upstreams.pinning.pins import ReceivedDefinition
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
@@ -50,7 +50,7 @@ class ToolCache:
         self._relay = relay
         self._gate = gate
         self._pins = gate.pins
-        self._seen: tuple[SeenDefinitions, ...] | None = None
+        self._seen: tuple[ReceivedDefinition, ...] | None = None
         self._entries: tuple[Mapping[str, Any], ...] = ()
         self._has_unapproved = False
         self._unusable: tuple[RejectedEntry, ...] = ()
@@ -106,7 +106,7 @@ class ToolCache:
         plain = stored.plain or _plain(stored.entries)
         self._publish(
             tuple(
-                SeenDefinitions(entry["name"], sha256, entry, is_plain=is_plain)
+                ReceivedDefinition(entry["name"], sha256, entry, is_plain=is_plain)
                 for entry, sha256, is_plain in zip(stored.entries, hashes, plain, strict=True)
             )
         )
@@ -169,10 +169,10 @@ class ToolCache:
         """What it lists from now on is of no interest: its entry has gone, or another one has its place."""
         self._is_closed = True
 
-    def _settled(self, usable: ValidEntries) -> tuple[SeenDefinitions, ...]:
+    def _settled(self, usable: ValidEntries) -> tuple[ReceivedDefinition, ...]:
         """What was listed, pinned where it is new."""
         seen = tuple(
-            SeenDefinitions(entry["name"], definition_hash(original), entry, original, self._risk(entry), is_plain)
+            ReceivedDefinition(entry["name"], definition_hash(original), entry, original, self._risk(entry), is_plain)
             for entry, original, is_plain in zip(usable.entries, usable.originals, _plain(usable.entries), strict=True)
         )
         self._pins.settle("tool", seen, launch_fingerprint(self._config.target))
@@ -198,7 +198,7 @@ class ToolCache:
             if collision.source == self._config.source
         )
 
-    def _publish(self, seen: tuple[SeenDefinitions, ...]) -> None:
+    def _publish(self, seen: tuple[ReceivedDefinition, ...]) -> None:
         self._seen = seen
         view = self._pins.view("tool", seen, _usable)
         self._entries = tuple(shown.entry for shown in view.shown)
@@ -216,7 +216,7 @@ class ToolCache:
         if not self._is_closed:
             self._registry.replace_source(self._config.source, tools)
 
-    def _store(self, seen: tuple[SeenDefinitions, ...], version: str) -> None:
+    def _store(self, seen: tuple[ReceivedDefinition, ...], version: str) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""
         entries, hashes = tuple(one.entry for one in seen), tuple(one.sha256 for one in seen)
         catalog = StoredCatalog(version, entries, hashes, self._unusable, tuple(one.is_plain for one in seen))

@@ -1,12 +1,8 @@
 """A tool of an upstream as a `Tool` of ours: its entry passes to clients as it came, its calls go to the upstream.
 
-<<<<<<< HEAD
 Names that clients were shown instead of the upstream's own are put back (SCH-2). Then arguments are checked against the
-schema that was listed, unless the entry switches that off.
-=======
-Arguments are not checked against the upstream's schema here: the upstream is the authority on it, and what it
-accepts beyond its schema must get through (REL-1). Only names that clients were shown instead of the upstream's own
-are put back (SCH-2). How far its claims are trusted is decided here, too: class, signals, hints (RSK-1 to RSK-4).
+schema that was listed, unless the entry switches that off. How far the upstream's claims are trusted is decided here,
+too: class, signals, hints (RSK-1 to RSK-4).
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import Access, ChecksInput
+from goat_mcp.core.tool import Access, ChecksInput, OwnTool
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.config.entry import ToolDocs, UpstreamConfig
 from goat_mcp.upstreams.listing.input_check import InputCheck
@@ -170,7 +166,7 @@ class CallRelay(Protocol):
 
 
 @dataclass(frozen=True)
-class UpstreamTool(ChecksInput):
+class UpstreamTool(ChecksInput, OwnTool):
     """One proxied tool."""
 
     spec: UpstreamSpec

@@ -14,7 +14,7 @@ from goat_mcp.catalog.offerings import Entry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_lock import definition_hash
-from goat_mcp.upstreams.pinning.pins import SeenDefinitions, UpstreamPins
+from goat_mcp.upstreams.pinning.pins import ReceivedDefinition, UpstreamPins
 from goat_mcp.upstreams.status import RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
@@ -62,7 +62,7 @@ class PinnedResources:
         """
         words = KINDS[kind]
         seen = [
-            SeenDefinitions(str(entry[words.key]), definition_hash(original), entry, original)
+            ReceivedDefinition(str(entry[words.key]), definition_hash(original), entry, original)
             for entry, original in zip(usable.entries, usable.originals, strict=True)
         ]
         self._pins.settle(words.pin, seen, launch_fingerprint(self._config.target))
@@ -72,7 +72,8 @@ class PinnedResources:
         """Of what was listed, what clients may see."""
         words, of_kind = KINDS[kind], hashes.get(kind, {})
         seen = [
-            SeenDefinitions(str(entry[words.key]), of_kind.get(str(entry[words.key]), ""), entry) for entry in entries
+            ReceivedDefinition(str(entry[words.key]), of_kind.get(str(entry[words.key]), ""), entry)
+            for entry in entries
         ]
         view = self._pins.view(words.pin, seen, lambda definition: _usable(kind, definition))
         self._withheld[kind] = tuple(replace(one, kind=words.pin) for one in view.withheld)
@@ -84,7 +85,7 @@ class PinnedResources:
         if self._pins.is_off:
             return tuple(listed)
         words = KINDS[kind]
-        seen = [SeenDefinitions(str(one[words.key]), definition_hash(one), one) for one in listed]
+        seen = [ReceivedDefinition(str(one[words.key]), definition_hash(one), one) for one in listed]
         view = self._pins.look(words.pin, seen, lambda definition: _usable(kind, definition))
         return tuple(one.entry for one in view.shown)
 
@@ -112,10 +113,10 @@ def settle_instructions(pins: UpstreamPins, instructions: str) -> None:
     """Pin what is seen for the first time, and note a change. Empty is none. Blocks: for a worker thread."""
     if pins.is_off:
         return
-    seen: list[SeenDefinitions] = []
+    seen: list[ReceivedDefinition] = []
     if instructions:
         definition = _definition(instructions)
-        seen = [SeenDefinitions("", definition_hash(definition), {}, definition)]
+        seen = [ReceivedDefinition("", definition_hash(definition), {}, definition)]
     pins.hold("instructions", seen)
     pins.settle("instructions", seen, launch_fingerprint(pins.config.target))
 

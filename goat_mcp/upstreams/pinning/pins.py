@@ -27,7 +27,7 @@ _NAMES_SHOWN = 10
 
 
 @dataclass(frozen=True)
-class SeenDefinitions:
+class ReceivedDefinition:
     """One definition as the upstream lists it now. `entry` is what we make of it, `original` what it sent; None where
     that is not at hand, as in a catalog of an earlier run. Without a hash it is shown only if nothing is pinned.
     `is_plain`: it is known that every host takes `entry` as it is."""
@@ -42,7 +42,7 @@ class SeenDefinitions:
 
 @dataclass(frozen=True)
 class Shown:
-    """An entry for clients and the hash of the definition it is made of. `is_plain`: see `SeenDefinitions`."""
+    """An entry for clients and the hash of the definition it is made of. `is_plain`: see `ReceivedDefinition`."""
 
     entry: Mapping[str, Any]
     pin: str
@@ -78,7 +78,7 @@ class UpstreamPins:
     _unsaved: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """What could not be written to the lock: pinned for this process."""
     problem: str = ""
-    _first_seen: list[tuple[Kind, SeenDefinitions]] = field(default_factory=list["tuple[Kind, SeenDefinitions]"])
+    _first_seen: list[tuple[Kind, ReceivedDefinition]] = field(default_factory=list["tuple[Kind, ReceivedDefinition]"])
     """What has become known since somebody looked at its texts."""
 
     @property
@@ -88,21 +88,21 @@ class UpstreamPins:
     def view(
         self,
         kind: Kind,
-        seen: Sequence[SeenDefinitions],
+        seen: Sequence[ReceivedDefinition],
         usable: Callable[[Mapping[str, Any]], Mapping[str, Any] | None],
     ) -> View:
         """What to show for `seen`, as the lock stands now. Reads definitions only where one has changed."""
         self.hold(kind, seen)
         return self.look(kind, seen, usable)
 
-    def hold(self, kind: Kind, seen: Sequence[SeenDefinitions]) -> None:
+    def hold(self, kind: Kind, seen: Sequence[ReceivedDefinition]) -> None:
         """From now on this is what the upstream offers, and what calls are held against."""
         self._seen[kind] = {name: one.sha256 for name, one in _by_name(seen).items() if one.sha256}
 
     def look(
         self,
         kind: Kind,
-        seen: Sequence[SeenDefinitions],
+        seen: Sequence[ReceivedDefinition],
         usable: Callable[[Mapping[str, Any]], Mapping[str, Any] | None],
     ) -> View:
         """As `view`, of what calls are not held against."""
@@ -133,7 +133,7 @@ class UpstreamPins:
         quarantined = tuple(make_visible(one.name[:200]) for one in seen if one.sha256 and one.name in changed)
         return View(tuple(shown), quarantined, tuple(withheld))
 
-    def settle(self, kind: Kind, seen: Sequence[SeenDefinitions], launch: str) -> None:
+    def settle(self, kind: Kind, seen: Sequence[ReceivedDefinition], launch: str) -> None:
         """Pin what is seen for the first time, and note what has changed. Blocks: for a worker thread."""
         if self.is_off:
             return
@@ -172,7 +172,7 @@ class UpstreamPins:
             first, self._first_seen = self._first_seen, []
             await anyio.to_thread.run_sync(self._scan, first)
 
-    def _scan(self, first: Sequence[tuple[Kind, SeenDefinitions]]) -> None:
+    def _scan(self, first: Sequence[tuple[Kind, ReceivedDefinition]]) -> None:
         from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
 
         found: dict[str, tuple[str, ...]] = {}
@@ -244,7 +244,9 @@ class UpstreamPins:
         """Whether what is seen for the first time waits for approval."""
         return self.config.pin == "strict" or bool(content.distrust)
 
-    def _must_write(self, content: LockContent, kind: Kind, seen: Mapping[str, SeenDefinitions], launch: str) -> bool:
+    def _must_write(
+        self, content: LockContent, kind: Kind, seen: Mapping[str, ReceivedDefinition], launch: str
+    ) -> bool:
         pins = content.servers.get(self.config.server)
         if pins is None:
             return bool(seen)
@@ -258,7 +260,7 @@ class UpstreamPins:
         return any(one.sha256 != (waiting.get(name) or pinned.get(name, _NONE)).sha256 for name, one in seen.items())
 
     def _merge(
-        self, content: LockContent, pins: ServerPins, kind: Kind, seen: Mapping[str, SeenDefinitions], launch: str
+        self, content: LockContent, pins: ServerPins, kind: Kind, seen: Mapping[str, ReceivedDefinition], launch: str
     ) -> list[str]:
         """Bring `pins` up to what was seen. Returns what to tell the operator."""
         notes: list[str] = []
@@ -300,7 +302,7 @@ class UpstreamPins:
             )
         return notes
 
-    def _pin_unsaved(self, kind: Kind, seen: Mapping[str, SeenDefinitions]) -> None:
+    def _pin_unsaved(self, kind: Kind, seen: Mapping[str, ReceivedDefinition]) -> None:
         content = self.lock.content()
         if not self._must_wait(content):
             own = self._unsaved.setdefault(kind, {})
@@ -346,9 +348,9 @@ def lock_name(server: str, kind: str, name: str) -> str:
     return f"{kind}:{server}" if kind == "instructions" else f"{kind}:{server}:{visible}"
 
 
-def _by_name(seen: Sequence[SeenDefinitions]) -> dict[str, SeenDefinitions]:
+def _by_name(seen: Sequence[ReceivedDefinition]) -> dict[str, ReceivedDefinition]:
     """In order; of two with one name the first counts, as in the catalog."""
-    found: dict[str, SeenDefinitions] = {}
+    found: dict[str, ReceivedDefinition] = {}
     for one in seen:
         found.setdefault(one.name, one)
     return found

@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 from html2text import HTML2Text
 
 from goat_mcp.files.documents.visible_text import drop_hidden
-from goat_mcp.processes.computing.exchange import limit_resources
+from goat_mcp.processes.computing.worker_main import limit_resources
 from goat_mcp.web.pages.charset import decode_page
 from goat_mcp.web.pages.html_tokens import tokens
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_lines
+from goat_mcp.files.editing.omission_markers import added_placeholders, placeholder_lines
 
 
 @pytest.mark.parametrize(

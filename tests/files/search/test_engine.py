@@ -20,7 +20,7 @@ import anyio
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.query import Query, Target
 from goat_mcp.files.search.ripgrep import find_ripgrep
@@ -285,7 +285,7 @@ class TestTime:
 
 
 def limit_time(monkeypatch: pytest.MonkeyPatch, limit_s: float) -> None:
-    from goat_mcp.files.search import clock
+    from goat_mcp.files.search import deadline as clock
 
     async def limited(work: Any) -> Any:
         return await clock.in_thread(work, limit_s)
@@ -305,7 +305,7 @@ class TestConfinement:
         (tmp_path / "own.txt").write_text("CANARY\n")
         fd = os.open(tmp_path, os.O_RDONLY)
         try:
-            search = SearchEngine().search(Target(fd, True, str(tmp_path), str(tmp_path)), SearchClock(20))
+            search = SearchEngine().search(Target(fd, True, str(tmp_path), str(tmp_path)), SearchDeadline(20))
             named = list(search.lines(Query(patterns=("CANARY",)), ["./link", "./own.txt"]))
         finally:
             os.close(fd)

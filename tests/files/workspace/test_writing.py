@@ -139,7 +139,7 @@ def test_a_file_that_was_only_touched_is_replaced(ground: Ground) -> None:
 def test_a_settled_file_is_not_read_again(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     (ground.top / "a").write_bytes(b"old")
     for wait in ("SETTLED_NS", "FINELY_SETTLED_NS"):
-        monkeypatch.setattr(f"goat_mcp.files.workspace.opened.{wait}", -1_000_000_000)
+        monkeypatch.setattr(f"goat_mcp.files.workspace.opened_file.{wait}", -1_000_000_000)
     seen = version_of(ground, "@a")
     monkeypatch.setattr("goat_mcp.files.workspace.writing.hash_of", lambda fd: pytest.fail("read again"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
 
@@ -152,7 +152,7 @@ def test_a_settled_file_is_not_read_again(ground: Ground, monkeypatch: pytest.Mo
 def test_a_file_that_was_just_changed_is_not_trusted_by_its_times(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goat_mcp.files.workspace.opened.FINELY_SETTLED_NS", 60_000_000_000)
+    monkeypatch.setattr("goat_mcp.files.workspace.opened_file.FINELY_SETTLED_NS", 60_000_000_000)
     path = ground.top / "a"
     path.write_bytes(b"old")
     seen = version_of(ground, "@a")

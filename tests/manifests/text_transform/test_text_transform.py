@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.processes.computing.exchange import Refused
 from goat_mcp.processes.computing.text_work import transform
+from goat_mcp.processes.computing.worker_main import Refused
 from tests.manifests.calling import Caller
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.tree import ScriptTree, bare_text, excerpt, preorder, quoted_text, text_of
+from goat_mcp.commands.shell.syntax_tree import ScriptTree, bare_text, excerpt, preorder, quoted_text, text_of
 from goat_mcp.commands.shell.words import Words, names
 
 _STRUCTURE = frozenset({"program", "list", "pipeline", "command", "command_name", "concatenation"})

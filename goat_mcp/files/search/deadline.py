@@ -17,16 +17,16 @@ SEARCH_LIMIT_S = 20.0
 """Then the answer is what was found so far (security.md, R-LIMIT-1)."""
 
 
-async def in_thread(work: Callable[[SearchClock], ResultT], limit_s: float = SEARCH_LIMIT_S) -> ResultT:
+async def in_thread(work: Callable[[SearchDeadline], ResultT], limit_s: float = SEARCH_LIMIT_S) -> ResultT:
     """Run a blocking search in a thread. A cancelled call ends it at once."""
-    clock = SearchClock(limit_s)
+    deadline = SearchDeadline(limit_s)
     try:
-        return await anyio.to_thread.run_sync(work, clock, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(work, deadline, abandon_on_cancel=True)
     finally:
-        clock.cancel()
+        deadline.cancel()
 
 
-class SearchClock:
+class SearchDeadline:
     """Kills the process that runs under it at the deadline, or as soon as `cancel` is called.
 
     `timed_out`: the deadline, not the search, was the end.
@@ -47,9 +47,9 @@ class SearchClock:
     def left_s(self) -> float:
         return max(0.0, self._ends_at_s - time.monotonic())
 
-    def at_most(self, limit_s: float) -> SearchClock:
-        """A clock for a part of the work: it ends no later than this one, and is cancelled with it."""
-        return _PartClock(self, min(limit_s, self.left_s))
+    def at_most(self, limit_s: float) -> SearchDeadline:
+        """A deadline for a part of the work: it ends no later than this one, and is cancelled with it."""
+        return _PartDeadline(self, min(limit_s, self.left_s))
 
     def cancel(self) -> None:
         with self._lock:
@@ -83,8 +83,8 @@ class SearchClock:
                 process.kill()
 
 
-class _PartClock(SearchClock):
-    def __init__(self, whole: SearchClock, limit_s: float) -> None:
+class _PartDeadline(SearchDeadline):
+    def __init__(self, whole: SearchDeadline, limit_s: float) -> None:
         super().__init__(limit_s)
         self._whole = whole
 
