@@ -37,7 +37,8 @@ TASK = "rdom6cxnuu2zfwckdnxlaa7teodtiine"
 BOUND_S = 60.0
 TIMEOUT_S = 300.0
 ROOT = Path(__file__).resolve().parents[1]
-SERVERS = Path(__file__).with_name("example_servers.py")
+SERVERS = ("docs", "shop")
+SERVER = Path(__file__).with_name("example_servers.py")
 FILES = {
     "a.py": "x = 1\nfoo = x\nprint(foo)\n",
     "main.py": '"""The program."""\n\n\ndef main() -> None:\n    print("hello")\n',
@@ -124,7 +125,7 @@ async def _world(folder: Path) -> AsyncGenerator[World]:
         file.write_text(text)
         os.utime(file, (FIRST_CHANGE_S + number, FIRST_CHANGE_S + number))
     servers = folder / "servers.json"
-    entries = {name: {"command": sys.executable, "args": [str(SERVERS), name]} for name in ("docs", "shop")}
+    entries = {name: {"command": sys.executable, "args": [str(SERVER), name]} for name in SERVERS}
     servers.write_text(json.dumps({"mcpServers": entries}))
     provider = FakeSearxng()
     provider.pages = RESULTS
@@ -147,6 +148,7 @@ async def _world(folder: Path) -> AsyncGenerator[World]:
             _answer_requests_here(gateway, pages)
             gateway.models.endpoint = lambda overrides=None: _Model(world)  # type: ignore[method-assign]
             async with gateway.running():
+                await gateway.upstreams.first_list(BOUND_S)
                 yield world
 
 
@@ -205,6 +207,10 @@ async def _prepared(world: World, name: str, index: int, given: dict[str, Any]) 
             await world.call("Read", file_path="@a.py")
         case "edit":
             await world.call("read", path=given["path"])
+        case "ListMcpResources" if not given:
+            for server in SERVERS:
+                while "is down" in (await world.call(name, server=server)).text:  # noqa: ASYNC110  # it has no event here
+                    await anyio.sleep(0.1)
         case "NotebookEdit":
             await world.call("Read", file_path="@a.ipynb")
         case "TaskOutput" | "TaskStop":
