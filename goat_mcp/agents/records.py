@@ -9,8 +9,6 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
-import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -29,7 +27,7 @@ from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import Block, text_block
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.private_file import no_warning, set_aside
+from goat_mcp.state.private_file import no_warning, set_aside, write_private
 
 MAX_FILES = 200
 MAX_AGE_S = 7 * 24 * 3600.0
@@ -90,18 +88,7 @@ class AgentRecords:
         if len(data) > MAX_FILE_BYTES:
             path.unlink(missing_ok=True)
             return False
-        temp = path.with_name(f".{record.facts.id}.{secrets.token_hex(4)}")
-        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                if has_ended:
-                    file.flush()
-                    os.fsync(file.fileno())
-            temp.replace(path)
-        except BaseException:
-            temp.unlink(missing_ok=True)
-            raise
+        write_private(path, data, synced=has_ended)
         if has_ended:
             self._prune(path.parent)
         return True

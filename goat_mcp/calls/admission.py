@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -76,13 +77,14 @@ class Admission:
         except ToolError as refusal:
             # Not the message: it may quote what the call is about, which is not recorded (R-AUDIT-2).
             reason = f"{refusal.code}: {judged.reason}" if judged.reason else str(refusal.code)
-            self._record(tool.spec, judged, ctx, "deny", reason)
+            await self._record(tool.spec, judged, ctx, "deny", reason)
             raise
-        self._record(tool.spec, judged, ctx, "allow", admitted.reason)
+        await self._record(tool.spec, judged, ctx, "allow", admitted.reason)
         return admitted
 
-    def _record(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: Decided, rule: str) -> None:
-        self.audit.decision(
+    async def _record(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: Decided, rule: str) -> None:
+        record = partial(
+            self.audit.decision,
             spec.rule_name,
             judged.arguments,
             ctx,
@@ -92,6 +94,7 @@ class Admission:
             hooks=[outcome.record() for outcome in judged.outcomes],
             changes=spec.side_effect not in (SideEffect.NONE, SideEffect.READ_ONLY),
         )
+        await self.audit.off_loop(record)
 
     async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> Admitted:
         """Validate, decide, run hooks. An input that a hook rewrote goes through all of it again (R-PERM-3)."""

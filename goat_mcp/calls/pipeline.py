@@ -130,7 +130,7 @@ class Pipeline:
                 result = error_result(_internal_error(rule_name, ctx, bug))
             finally:
                 with self.telemetry.at_least(ctx.setting("log_level", None)):
-                    self._record_outcome(rule_name, arguments, ctx, error_code)
+                    await self._record_outcome(rule_name, arguments, ctx, error_code)
         return result
 
     async def _execute(
@@ -257,7 +257,7 @@ class Pipeline:
             result = await anyio.to_thread.run_sync(limits.of, result)
         return result  # noqa: RET504  # returned inside, the type checker takes the scope for one that may swallow
 
-    def _record_outcome(
+    async def _record_outcome(
         self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None
     ) -> None:
         if error_code == ErrorCode.TOOL_NOT_FOUND:
@@ -265,7 +265,7 @@ class Pipeline:
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
-        self.audit.outcome(tool, ctx, error_code=error_code, arguments=arguments)
+        await self.audit.off_loop(partial(self.audit.outcome, tool, ctx, error_code=error_code, arguments=arguments))
 
 
 def _raising(error: ToolError) -> Callable[[Permit, Mapping[str, Any]], Awaitable[ToolResult]]:

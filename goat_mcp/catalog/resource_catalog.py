@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from goat_mcp.catalog.offerings import Entry, Kind, OfferedPrompt, Offerings
@@ -132,21 +132,19 @@ class ResourceCatalog:
         return self.items().owner_of_template.get(uri) or self.owner_of(uri, given, by_reads)
 
 
+@dataclass(eq=False)
 class ResourceCatalogs:
     """Those of all clients: one for each list of profiles."""
 
-    def __init__(
-        self, offers: Offerings, why_hidden: Callable[[Rights], WhyHidden], server_of: Callable[[str], str]
-    ) -> None:
-        self._offers = offers
-        self._why_hidden = why_hidden
-        self._server_of = server_of
-        self._catalogs: dict[tuple[str, ...], ResourceCatalog] = {}
+    offers: Offerings
+    why_hidden: Callable[[Rights], WhyHidden]
+    server_of: Callable[[str], str]
+    _catalogs: dict[tuple[str, ...], ResourceCatalog] = field(default_factory=dict[tuple[str, ...], ResourceCatalog])
 
     def of(self, rights: Rights) -> ResourceCatalog:
         """What a client with these rights sees."""
         if (known := self._catalogs.get(rights.profiles)) is None:
-            known = ResourceCatalog(self._offers, self._why_hidden(rights), self._server_of)
+            known = ResourceCatalog(self.offers, self.why_hidden(rights), self.server_of)
             self._catalogs[rights.profiles] = known
         return known
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import print_table
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
-    from datetime import datetime
-
     from goat_mcp.calls.audit.verify import Verification
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -72,7 +76,6 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
     Lines cut off the end show only against a head kept elsewhere: give it with --expect-head.
     """
     from goat_mcp.calls.audit import verify as verification
-    from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:
         expected = verification.parse_head(expect_head) if expect_head is not None else None
@@ -105,8 +108,6 @@ def export(since: str | None, form: str, file: Path | None, config: Path | None)
             for event in found:
                 click.echo(json.dumps(event))
             return
-        import csv
-
         rows = csv.writer(sys.stdout, lineterminator="\n")
         rows.writerow(EVENT_FIELDS)
         for event in found:
@@ -122,8 +123,6 @@ class _Readable:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
-        from goat_mcp.core.errors import ErrorCode, ToolError
-
         if isinstance(problem, OSError) and not isinstance(problem, BrokenPipeError):
             reason = "there is none yet" if isinstance(problem, FileNotFoundError) else problem.strerror
             raise ToolError(
@@ -134,9 +133,6 @@ class _Readable:
 def _path(file: Path | None, config: Path | None) -> Path:
     if file is not None:
         return file.expanduser()
-    from goat_mcp.settings.loading import load_settings
-    from goat_mcp.state.directory import StateDirectory
-
     named = load_settings({}, config_file=config).audit.path
     return named.expanduser() if named is not None else StateDirectory.default().path / "audit.jsonl"
 
@@ -144,10 +140,7 @@ def _path(file: Path | None, config: Path | None) -> Path:
 def _since(text: str | None) -> datetime | None:
     if text is None:
         return None
-    from datetime import UTC, datetime
-
     from goat_mcp.calls.audit.records import InvalidTime, parse_since
-    from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:
         return parse_since(text, datetime.now(UTC))
@@ -158,8 +151,6 @@ def _since(text: str | None) -> datetime | None:
 
 
 def _print_calls(calls: list[dict[str, Any]]) -> None:
-    from goat_mcp.cli.terminal import print_table
-
     headers = ["call", "time", "tool", "decision", "outcome", "ms", "rule"]
     rows = [
         [

@@ -16,15 +16,20 @@ import anyio.to_thread
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.terminal_user import is_run_by_a_model
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redaction import Redactor
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.config.upstream_files import load_upstream_files
+from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded when a command runs
     from mcp.shared.auth import AuthorizationCodeResult
 
-    from goat_mcp.core.redaction import Redactor
-    from goat_mcp.settings.settings import Settings
-    from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
     from goat_mcp.upstreams.oauth.login_store import LoginFacts
     from goat_mcp.upstreams.oauth.pending_login import RedirectListener
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
@@ -49,7 +54,6 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
 
     A browser is opened only from a terminal. Where the browser is elsewhere, paste the address that it ends at.
     """
-    from goat_mcp.core.redaction import Redactor
     from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 
     redactor = Redactor()
@@ -70,8 +74,6 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
 @flags.selection
 def logout(server: str, **selection: Any) -> None:
     """Forget the login of the upstream SERVER, here and at its authorization server."""
-    from goat_mcp.core.redaction import Redactor
-
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
@@ -86,8 +88,6 @@ def logout(server: str, **selection: Any) -> None:
 @flags.as_json
 def list_logins(as_json: bool) -> None:
     """List the logins there are: whose they are, until when, and where their tokens are kept. No token is read."""
-    from goat_mcp.cli.terminal import print_table
-    from goat_mcp.state.directory import StateDirectory
     from goat_mcp.upstreams.oauth.login_store import LoginStore
 
     store = LoginStore(StateDirectory.default())
@@ -98,7 +98,20 @@ def list_logins(as_json: bool) -> None:
     rows: list[list[str]] = []
     for one in found:
         fields = _fields(store, one)
-        rows.append([one.server, fields["status"], _when(one.expires_at_s), one.scope, fields["kept_in"], one.issuer])
+        rows.append(
+            [
+                one.server,
+                fields["status"],
+                (
+                    "-"
+                    if one.expires_at_s is None
+                    else time.strftime("%Y-%m-%d %H:%M", time.localtime(one.expires_at_s))
+                ),
+                one.scope,
+                fields["kept_in"],
+                one.issuer,
+            ]
+        )
     print_table(["server", "status", "token until", "scopes", "kept in", "issuer"], rows)
     if not found:
         click.echo("Nobody is logged in anywhere.", err=True)
@@ -110,10 +123,6 @@ def _fields(store: Any, one: LoginFacts) -> dict[str, Any]:
     # Tokens that lie in a file are worth a name: whoever reads it has them.
     place = "keyring" if one.kept_in == "keyring" else str(store.file_of(one))
     return {**facts, "can_renew": one.can_renew, "why_ended": one.refused, "kept_in": place}
-
-
-def _when(at_s: float | None) -> str:
-    return "-" if at_s is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
 
 
 async def _log_in(
@@ -146,11 +155,6 @@ async def _log_in(
 
 def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[UpstreamConfig, HttpEndpoint]:
     """The HTTP upstream of that name. Raises `ToolError`."""
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.state.secret_references import SecretReferences
-    from goat_mcp.upstreams.config.entry import HttpEndpoint
-    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
-
     flags.say_notices(settings)
     references = SecretReferences(redactor=redactor)
     files = load_upstream_files(settings.upstreams, contents=settings.contents, references=references)
@@ -176,10 +180,7 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
 
 def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings, redactor: Redactor) -> UpstreamLogin:
     from goat_mcp.gateway.build.working_directories import check_state
-    from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.state.secret_references import SecretReferences
     from goat_mcp.upstreams.oauth.logins import Logins
-    from goat_mcp.web.http import HttpClient
 
     state = StateDirectory.default()
     check_state(state)

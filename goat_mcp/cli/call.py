@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import secrets
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.to_thread
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Question, Reply, Value
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.result import ToolResult, error_result
 
 if TYPE_CHECKING:
-    from goat_mcp.core.context import ToolContext
-    from goat_mcp.core.result import ToolResult
     from goat_mcp.gateway.gateway import Gateway
 
 TOOL_ERROR, UNREACHABLE = 5, 4
@@ -41,9 +48,6 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
     texts = key_value_pairs(arguments)
-    import anyio
-
-    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.ELICIT)
@@ -59,10 +63,6 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
-    from goat_mcp.core.context import ToolContext
-    from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-    from goat_mcp.core.result import error_result
-
     ctx = ToolContext(call_id=secrets.token_hex(8), progress=_show_progress, wants_progress=True, ask=ask_on_terminal)
     async with gateway.running():
         try:
@@ -80,11 +80,6 @@ async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mappi
 
 async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> ToolResult:
     """Wait for a background task the call started, and answer with the task's own result."""
-    from dataclasses import replace
-
-    from goat_mcp.core.errors import ToolError
-    from goat_mcp.core.result import error_result
-
     task_id = (result.facts or {}).get("task_id")
     if not task_id:
         return result
@@ -101,8 +96,6 @@ async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> 
 
 
 def _now_s() -> float:
-    import time
-
     return time.monotonic()
 
 
@@ -113,8 +106,6 @@ async def _show_progress(done: float, total: float | None = None, message: str |
 
 
 def _print(result: ToolResult) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     for block in result.content:
         if block.get("type") == "text":
             click.echo(escaped(block["text"]))
@@ -128,14 +119,10 @@ async def ask_on_terminal(form: Form) -> Answer:
     """Ask on stdin and stderr. Unavailable where stdin is not a terminal; end of input cancels."""
     if not sys.stdin.isatty():
         return Answer(Reply.UNAVAILABLE)
-    import anyio.to_thread
-
     return await anyio.to_thread.run_sync(_ask_form, form, abandon_on_cancel=True)
 
 
 def _ask_form(form: Form) -> Answer:
-    from goat_mcp.cli.terminal import escaped
-
     click.echo(escaped(form.message), err=True)
     values: dict[str, Value] = {}
     try:
@@ -149,8 +136,6 @@ def _ask_form(form: Form) -> Answer:
 
 def _ask_question(question: Question) -> Value | None:
     """The answer; None for one left empty. Asks again until a required question has one that is on offer."""
-    from goat_mcp.cli.terminal import escaped
-
     click.echo(escaped(f"{question.title} {question.description}".rstrip()), err=True)
     for number, option in enumerate(question.options, 1):
         click.echo(escaped(f"  {number}. {option.title or option.value}"), err=True)

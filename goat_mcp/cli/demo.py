@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import catalog_table, console, escaped
 
 if TYPE_CHECKING:  # the client side is loaded when the demo runs
     from mcp import Client
@@ -47,10 +49,6 @@ class Step:
 def demo(as_json: bool) -> int:
     """Show the main job in a throw-away workspace: one catalog, real calls, an upstream call, a refused path."""
     examples = _examples_folder()
-    import anyio
-
-    from goat_mcp.cli.terminal import console
-
     out = console(stderr=as_json)
     with tempfile.TemporaryDirectory(prefix="goat-mcp-demo-") as folder, _notes_server(examples) as notes_url:
         report = anyio.run(_run, Path(folder), examples, notes_url, out)
@@ -154,8 +152,6 @@ def _announced_url(process: subprocess.Popen[str]) -> str:
 
 
 def _show_catalog(out: Console, tools: list[Any]) -> None:
-    from goat_mcp.cli.terminal import catalog_table
-
     rows: list[list[str]] = []
     for tool in tools:
         source = tool.name.split("__")[1] if tool.name.startswith("mcp__") else "built in"
@@ -182,8 +178,6 @@ async def _show(out: Console, client: Client, step: Step) -> dict[str, Any]:
 
 def _print_step(out: Console, step: Step, text: str, elapsed_ms: float, as_expected: bool) -> None:
     from rich.text import Text
-
-    from goat_mcp.cli.terminal import escaped
 
     verdict = (
         ("[green]refused, as it should be[/]" if step.refused else "[green]ok[/]") if as_expected else "[red]FAILED[/]"

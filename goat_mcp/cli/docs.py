@@ -6,16 +6,21 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.terminal import console, escaped, print_table
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NAME_ALIASES
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.settings.settings import Settings
+from goat_mcp.tools.docs import document, short_doc
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.core.errors import ToolError
-    from goat_mcp.core.spec import ToolSpec
     from goat_mcp.gateway.gateway import Gateway
-    from goat_mcp.settings.settings import Settings
 
 START_TIMEOUT_S = 30.0
 """For an upstream to start and list the tool that is asked about."""
@@ -39,16 +44,11 @@ def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
 
 def _spec(settings: Settings, name: str) -> tuple[ToolSpec, str]:
     """The tool, and why it is off, if it is. Raises `ToolError` for a name nobody knows."""
-    from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.core.names import NAME_ALIASES
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.DENY)
     found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
     if found is None:  # a tool of an upstream that was never seen
-        import anyio
-
         anyio.run(_wait_for_tool, gateway, name)
         found = gateway.registry.get(name)
     spec = found.spec if found is not None else _optional_tools().get(NAME_ALIASES.get(name, name))
@@ -81,9 +81,6 @@ async def _wait_for_tool(gateway: Gateway, name: str) -> None:
 
 
 def _list(gateway: Gateway, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import print_table
-    from goat_mcp.tools.docs import short_doc
-
     lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
     if as_json:
         click.echo(json.dumps({"tools": [{"name": name, "short": short} for name, short in lines]}))
@@ -93,9 +90,6 @@ def _list(gateway: Gateway, as_json: bool) -> None:
 
 
 def _page(spec: ToolSpec, off: str, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import console, escaped
-    from goat_mcp.tools.docs import document
-
     page = document(spec, off)
     if as_json:
         click.echo(json.dumps(page.data()))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import console, escaped
+from goat_mcp.core.errors import ToolError
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.gateway.status.doctor import Finding
-    from goat_mcp.upstreams.status import UpstreamStatus
 
 
 @click.command
@@ -27,12 +34,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     No tool is called. Exit status: 0 nothing must be fixed, 1 the configuration, 3 a login or token, 4 an upstream
     that cannot be reached, 5 one that fails to list, 6 a schema that clients refuse.
     """
-    import anyio
-
-    from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway.build.working_directories import refused_by_state
     from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status
-    from goat_mcp.state.directory import StateDirectory
 
     checked: list[UpstreamStatus] = []
 
@@ -44,7 +47,6 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     try:
         # What would be logged is what we are about to say.
         settings = flags.settings_from(**selection, defaults={"log_level": "error"})
-        from goat_mcp.calls.permissions.mode import Approval
         from goat_mcp.gateway.gateway import Gateway
 
         gateway = Gateway(settings, approval=Approval.DENY)
@@ -94,8 +96,6 @@ def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:
     known = [status.name for status in gateway.upstreams.status()]
     for server in servers:
         if server not in known:
-            import difflib
-
             near = difflib.get_close_matches(server, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
             raise click.UsageError(f"no upstream is called {server!r}; {hint}")
@@ -103,22 +103,16 @@ def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:
 
 
 def _redacted(gateway: Gateway, finding: Finding) -> Finding:
-    from dataclasses import replace
-
     return replace(finding, detail=gateway.redactor.text(finding.detail), fix=gateway.redactor.text(finding.fix))
 
 
 def _say(status: UpstreamStatus) -> None:
     """One line as soon as an upstream is done: on a terminal people see that something happens."""
-    from goat_mcp.cli.terminal import escaped
-
     shown = "ok" if not status.reason_code else str(status.reason_code)
     what = f"{status.tool_count} tools, {status.version}" if status.version else str(status.state)
     line = escaped(f"{status.name}: {shown} ({what})")
     if sys.stdout.isatty():
         from rich.text import Text
-
-        from goat_mcp.cli.terminal import console
 
         console().print(Text(line, style="green" if shown == "ok" else "red"))
     else:
@@ -126,8 +120,6 @@ def _say(status: UpstreamStatus) -> None:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     for finding in findings:
         about = f" {finding.about}:" if finding.about else ""
         click.echo(escaped(f"\n{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip()))

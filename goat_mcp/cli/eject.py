@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
-
-if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.cli.hosts.receipts import Receipts
+from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+from goat_mcp.cli.hosts.host_file import replace_bytes
+from goat_mcp.cli.hosts.receipts import Receipts
+from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.directory import StateDirectory
 
 
 @click.command()
@@ -28,11 +31,6 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
 
     Your upstreams file keeps the servers. A file that was changed since is left alone, unless you say what to do.
     """
-    from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
-    from goat_mcp.cli.hosts.host_file import replace_bytes
-    from goat_mcp.cli.hosts.table import HOSTS
-    from goat_mcp.cli.hosts.uninstall import plan_eject
-
     refuse_a_model(dry_run)
     receipts = _chosen(host, named)
     last, change = plan_eject(receipts, keep_changes=keep_changes)
@@ -52,11 +50,6 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
 
 
 def _chosen(host: str | None, named: Path | None) -> Receipts:
-    from goat_mcp.cli.hosts.table import host_named
-    from goat_mcp.cli.hosts.uninstall import written_files
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.state.directory import StateDirectory
-
     found = written_files(StateDirectory.default(), None if host is None else host_named(host))
     if named is not None:
         found = [receipts for receipts in found if receipts.file == named.absolute()]

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from goat_mcp.catalog.openai_format import definitions
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
 
@@ -25,8 +26,6 @@ def openai(as_json: bool, **selection: Any) -> None:
     The output is JSON with and without --json; with it, so is what goes wrong.
     """
     settings = flags.settings_from(**selection)
-    from goat_mcp.catalog.openai_format import definitions
-
     gateway = complete_catalog(settings)
     made = definitions(tool.spec for tool in gateway.catalog.listed())
     click.echo(json.dumps(made, indent=None if as_json else 2))

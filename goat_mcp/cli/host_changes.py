@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:  # loaded when a command runs
-    from goat_mcp.cli.hosts.importing import Change
-    from goat_mcp.cli.hosts.sources import Source
-    from goat_mcp.core.redaction import Redactor
+from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.cli.hosts.sources import Source
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.core.redaction import Redactor, is_likely_secret
 
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
 project = click.option(
@@ -25,8 +27,6 @@ project = click.option(
 
 def refuse_a_model(dry: bool) -> None:
     """What servers there are is the user's word. Raises `ToolError(PERMISSION)`."""
-    from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-
     if not dry:
         refuse_if_run_by_a_model("change which servers a host starts")
 
@@ -36,8 +36,6 @@ def shown_diff(change: Change) -> str:
 
     What stands in an environment or among headers may be one under any name: no value of those is shown.
     """
-    from goat_mcp.cli.terminal import escaped
-
     redactor = _redactor(change)
     before, after = (
         _without_values((data or b"").decode("utf-8", "replace")) for data in (change.before, change.after)
@@ -56,8 +54,6 @@ def say_diff(change: Change) -> None:
 def say_change(source: Source, change: Change, *, already: str, done: str, dry_run: bool, as_json: bool) -> None:
     """What became of one host's file: `already` where there was nothing to change, `done` where it is written."""
     if as_json:
-        import json
-
         fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
         click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
         return
@@ -69,8 +65,6 @@ def say_change(source: Source, change: Change, *, already: str, done: str, dry_r
 
 
 def _redactor(change: Change) -> Redactor:
-    from goat_mcp.core.redaction import Redactor, is_likely_secret
-
     redactor = Redactor()
     for data in (change.before, change.after):
         for name, value in _texts_in((data or b"").decode("utf-8", "replace")):
@@ -81,8 +75,6 @@ def _redactor(change: Change) -> Redactor:
 
 def _without_values(text: str) -> str:
     """Without the values in maps of environment variables and headers, in JSON and TOML; references stay."""
-    import re
-
     named = r"""["']?(?:[\w-]*headers|envs?|environment)["']?"""
     quoted = r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
     name = rf"(?:{quoted}|[\w.-]+)"
@@ -107,9 +99,6 @@ def _without_values(text: str) -> str:
 
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:
     """Each value with its name, and each argument with the flag before it, whatever notation the file is in."""
-    import json
-    import re
-
     quoted = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
     pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=]\s*(?:{quoted}|([^\s"',\]}}{{\[]+))""", text)
     flags = re.findall(rf"""["']--?([\w-]+)["']\s*,\s*{quoted}""", text)

@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
-
-if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.cli.hosts.importing import ImportPlan, SourcePlan
-    from goat_mcp.cli.hosts.sources import Source
+from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.hosts.importing import ImportPlan, SourcePlan, carry_out, plan_import
+from goat_mcp.cli.hosts.sources import Source, source_from, sources_of
+from goat_mcp.cli.hosts.switches import off_switch
+from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redaction import Redactor
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
 
 @click.command("import")
@@ -43,12 +50,6 @@ def import_servers(
     lm-studio, junie, opencode or goose. Without one, all that are found are read. What you have already is never
     changed, and nothing comes twice.
     """
-    from goat_mcp.cli.host_changes import refuse_a_model
-    from goat_mcp.cli.hosts.host import HostEnvironment
-    from goat_mcp.cli.hosts.importing import carry_out, plan_import
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.state.directory import StateDirectory, own_upstreams_file
-
     if move and not hosts:
         raise click.UsageError(
             "--move changes a host's file; name the host, e.g. goat-mcp import claude-desktop --move"
@@ -75,11 +76,6 @@ def _sources(
     hosts: Sequence[str], from_file: Path | None, project: Path | None, machine: Any
 ) -> tuple[list[Source], list[str]]:
     """What to import from; and where no host is named, which files cannot be read: the others are imported."""
-    from goat_mcp.cli.hosts.sources import source_from, sources_of
-    from goat_mcp.cli.hosts.switches import off_switch
-    from goat_mcp.cli.hosts.table import HOSTS, host_named
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     folder = None if project is None else project.resolve()
     named = [host_named(name) for name in hosts]
     if from_file is not None:
@@ -106,10 +102,6 @@ def _sources(
 
 def _check_that_ours_counts() -> None:
     """Raises `ToolError` where the user's settings name other upstreams: what was moved would be nowhere."""
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.settings.loading import load_settings
-    from goat_mcp.state.directory import own_upstreams_file
-
     settings = load_settings({})
     ours = own_upstreams_file()
     if settings.source_of("upstreams") == "file" and ours.resolve() not in [
@@ -123,8 +115,6 @@ def _check_that_ours_counts() -> None:
 
 
 def _document(plan: ImportPlan, dry_run: bool) -> dict[str, Any]:
-    from goat_mcp.core.redaction import Redactor
-
     document = {
         "into": str(plan.into.path),
         "changed": plan.into.is_one and not dry_run,
@@ -135,8 +125,6 @@ def _document(plan: ImportPlan, dry_run: bool) -> dict[str, Any]:
 
 
 def _host_fields(one: SourcePlan, dry_run: bool) -> dict[str, Any]:
-    from goat_mcp.cli.host_changes import shown_diff
-
     fields: dict[str, Any] = {
         "host": one.source.host.name,
         "file": str(one.source.file.path),
@@ -154,10 +142,6 @@ def _host_fields(one: SourcePlan, dry_run: bool) -> dict[str, Any]:
 
 
 def _print(plan: ImportPlan, dry_run: bool) -> None:
-    from goat_mcp.cli.host_changes import say_diff
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.core.redaction import Redactor
-
     redactor = Redactor()
     for one in plan.sources:
         click.echo(f"{one.source.host.title}: {escaped(str(one.source.file.path))}")

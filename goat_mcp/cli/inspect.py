@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from goat_mcp.catalog.catalog import ListedTool
+from goat_mcp.catalog.schemas.dialects import host_findings
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.catalog.catalog import ListedTool
     from goat_mcp.gateway.gateway import Gateway
-    from goat_mcp.upstreams.status import UpstreamStatus
 
 USAGE, AUTH, UNREACHABLE, NOT_PORTABLE = 1, 3, 4, 6
 
@@ -67,8 +69,6 @@ def _chosen(gateway: Gateway, name: str | None, servers: set[str]) -> Mapping[st
 def _document(
     gateway: Gateway, listed: Mapping[str, ListedTool], statuses: Sequence[UpstreamStatus], *, with_schemas: bool
 ) -> dict[str, Any]:
-    from goat_mcp.catalog.schemas.dialects import host_findings
-
     return {
         "dialect": gateway.catalog.dialect.name,
         "tools": [_tool(shown, with_schemas=with_schemas) for shown in listed.values()],
@@ -108,8 +108,6 @@ def _unreached(statuses: Sequence[UpstreamStatus]) -> int:
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     tools: list[dict[str, Any]] = document["tools"]
     for tool in tools:
         claimed = tool["claimed_risk"]

@@ -9,6 +9,12 @@ import click
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
+from goat_mcp.cli.host_changes import refuse_a_model, say_change
+from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.hosts.importing import plan_install, write_host
+from goat_mcp.cli.hosts.sources import one_source
+from goat_mcp.cli.hosts.table import host_named
+from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
 
 @click.command()
@@ -18,13 +24,6 @@ from goat_mcp.cli.host_changes import project as project_flag
 @flags.as_json
 def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Add goat-mcp to the servers of HOST; the others stay. `goat-mcp uninstall HOST` takes it out again."""
-    from goat_mcp.cli.host_changes import refuse_a_model, say_change
-    from goat_mcp.cli.hosts.host import HostEnvironment
-    from goat_mcp.cli.hosts.importing import plan_install, write_host
-    from goat_mcp.cli.hosts.sources import one_source
-    from goat_mcp.cli.hosts.table import host_named
-    from goat_mcp.state.directory import StateDirectory, own_upstreams_file
-
     refuse_a_model(dry_run)
     machine = HostEnvironment.this()
     source = one_source(host_named(host), machine, None if project is None else project.resolve())

@@ -10,6 +10,7 @@ import click
 from goat_mcp.catalog.filter import token_cost
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.terminal import print_table
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
@@ -43,8 +44,6 @@ def _document(gateway: Gateway, tokens: bool) -> dict[str, Any]:
 
 
 def _print_table(gateway: Gateway, tokens: bool) -> None:
-    from goat_mcp.cli.terminal import print_table
-
     headers = ["tool", "side effect", *(["tokens"] if tokens else []), "what it does"]
     rows: list[list[str]] = []
     listed = {wire["name"]: token_cost(wire) for wire in gateway.catalog.listing()}

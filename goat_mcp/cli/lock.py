@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import anyio
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import confirmed, escaped
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.config.upstream_files import load_upstream_files
+from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
-    from collections.abc import Sequence
-
-    from goat_mcp.settings.settings import Settings
     from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
     from goat_mcp.upstreams.pinning.pin_review import Comparison, Suspicious, Waiting
 
@@ -123,9 +129,6 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
 
 def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> list[Waiting]:
     """What waits; if it is nothing under one of these names, after a look at what the servers offer now."""
-    import anyio
-
-    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.upstreams.pinning.pin_review import meant_by, waiting_in
 
@@ -145,7 +148,6 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
 
 
 def _stores() -> tuple[PinLock, PinnedDefinitions]:
-    from goat_mcp.state.directory import StateDirectory
     from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
 
     state = StateDirectory.default()
@@ -154,8 +156,6 @@ def _stores() -> tuple[PinLock, PinnedDefinitions]:
 
 def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
     """Each once, in order. Raises `ToolError` for a name that nothing waits under."""
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.upstreams.pinning.pin_review import meant_by
 
     found: dict[Waiting, None] = {}
@@ -170,8 +170,6 @@ def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
 
 
 def _ask(names: Sequence[str], everything: bool, agreed: str, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import confirmed
-
     if as_json or not sys.stdin.isatty():
         words = ["--all"] if everything else [shlex.quote(name) for name in names]
         command = f"goat-mcp lock approve {' '.join(words)} --yes {agreed}"
@@ -183,8 +181,6 @@ def _ask(names: Sequence[str], everything: bool, agreed: str, as_json: bool) -> 
 
 
 def _refuse(message: str, suggestion: str) -> NoReturn:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     raise ToolError(ErrorCode.PERMISSION, message, suggestion)
 
 
@@ -196,14 +192,11 @@ def _suspicious(pins: PinLock, definitions: PinnedDefinitions) -> list[Suspiciou
 
 def _why(one: Waiting, definitions: PinnedDefinitions) -> tuple[str, ...]:
     """Why a person should read what waits, beside that it is new."""
-    from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
-
     kept = definitions.some(one.server, {one.after})
     return why_suspicious(kept[one.after], one.server) if one.after in kept else ()
 
 
 def _print_suspicious(one: Waiting, definitions: PinnedDefinitions) -> None:
-    from goat_mcp.cli.terminal import escaped
     from goat_mcp.upstreams.pinning.pin_review import difference
 
     click.echo(
@@ -223,7 +216,6 @@ def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
 
 
 def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions) -> None:
-    from goat_mcp.cli.terminal import escaped
     from goat_mcp.upstreams.pinning.pin_review import difference
 
     for one in chosen:
@@ -237,7 +229,6 @@ def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions
 
 def _list(as_json: bool, unpinned: dict[str, str], names: dict[str, str] | None = None) -> None:
     """`names`: what an upstream is called in its entry, by what it is called in the lock."""
-    from goat_mcp.cli.terminal import escaped
     from goat_mcp.upstreams.pinning.pin_review import waiting_in
 
     pins, definitions = _stores()
@@ -277,14 +268,11 @@ def _counted(count: int, what: str) -> str:
 
 
 def _warn(unpinned: dict[str, str]) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     for name, advice in unpinned.items():
         click.echo(f"goat-mcp: upstream {escaped(name)}: {escaped(advice)}", err=True)
 
 
 def _unpinned_launches(settings: Settings) -> dict[str, str]:
-    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
     from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
 
     configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
@@ -292,17 +280,11 @@ def _unpinned_launches(settings: Settings) -> dict[str, str]:
 
 
 def _configured_names(settings: Settings) -> dict[str, str]:
-    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
-
     configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
     return {config.server: config.name for config in configs}
 
 
 def _check(settings: Settings, as_json: bool) -> int:
-    import anyio
-
-    from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.cli.terminal import escaped
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=settings.approval or Approval.HOST)

@@ -13,33 +13,35 @@ import click
 USAGE_ERROR = 1
 INTERRUPTED = 130
 _COMMANDS = {
-    "serve": "serve",
-    "list": "list_tools",
-    "inspect": "inspect",
-    "call": "call",
-    "status": "status",
-    "auth": "auth",
-    "doctor": "doctor",
-    "logs": "logs",
-    "why": "why",
-    "rules": "rules",
-    "import": "import_servers",
-    "eject": "eject",
-    "install": "install",
-    "uninstall": "uninstall",
-    "manifest": "manifest",
-    "export": "export",
-    "docs": "docs",
-    "plan": "plan",
-    "audit": "audit",
-    "trust": "trust",
-    "lock": "lock",
-    "undo": "undo",
-    "review": "review",
-    "demo": "demo",
-    "version": "version",
+    "serve": "Serve the tools to an MCP host, over stdio or HTTP.",
+    "list": "List all tools with their side effect.",
+    "inspect": "Show tools as clients see them, and every rewrite.",
+    "call": "Call one tool and print its result.",
+    "status": "Show what runs, and the state of each upstream.",
+    "auth": "Log in to upstreams, and see the logins.",
+    "doctor": "Find what is wrong with the settings and upstreams.",
+    "logs": "Show the last log lines of servers and upstreams.",
+    "why": "Explain whether a call is allowed, and by which rule.",
+    "rules": "List the permission rules in force.",
+    "import": "Take over the MCP servers of other hosts.",
+    "eject": "Put back a host's file as it was before goat-mcp.",
+    "install": "Add goat-mcp to the servers of a host.",
+    "uninstall": "Take goat-mcp out of the servers of a host.",
+    "manifest": "Declare tools and upstreams of your own in YAML.",
+    "export": "Print the catalog in the format of another system.",
+    "docs": "Show the documentation of tools.",
+    "plan": "Show the plans that wait for you, and decide.",
+    "audit": "Show, verify and export the record of calls.",
+    "trust": "Show what a project's settings change, and trust them.",
+    "lock": "Show what is pinned of upstreams, and approve changes.",
+    "undo": "Undo changes that tools made to files.",
+    "review": "Show the changes that wait for you, and decide.",
+    "demo": "Show the main job in a throw-away workspace.",
+    "version": "Print what is installed.",
 }
-"""Each command, and the module and the function in it that it is."""
+"""Each command, and what the help of the program says of it: so that help imports none of them."""
+_FUNCTIONS = {"list": "list_tools", "import": "import_servers"}
+"""The module, and the function in it, of a command whose name Python has for something else."""
 
 
 class _Commands(click.Group):
@@ -49,10 +51,14 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = _COMMANDS.get(cmd_name)
-        if place is None:
+        if cmd_name not in _COMMANDS:
             return None
-        return getattr(importlib.import_module(f"goat_mcp.cli.{place}"), place)
+        name = _FUNCTIONS.get(cmd_name, cmd_name)
+        return getattr(importlib.import_module(f"goat_mcp.cli.{name}"), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 @click.command(cls=_Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.flags import say_notices
+from goat_mcp.cli.manifest_check import check_places
+from goat_mcp.cli.manifest_new import make
+from goat_mcp.cli.terminal import console, print_table
+from goat_mcp.core.errors import ToolError
+from goat_mcp.settings.settings import Settings
 
 if TYPE_CHECKING:
     from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.tool_document import ToolDocument
-    from goat_mcp.settings.settings import Settings
 
 LOADED, HIDDEN, BROKEN = "loaded", "hidden", "broken"
 
 
 def print_list(settings: Settings, as_json: bool) -> None:
     """Nothing that is declared is started. Problems follow on stderr, or are in the document."""
-    from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.cli.flags import say_notices
     from goat_mcp.gateway.gateway import Gateway
 
     say_notices(settings)
@@ -81,8 +85,6 @@ def _rows(gateway: Gateway, tool: ToolDocument) -> Iterable[dict[str, Any]]:
 
 
 def _catalog_state(gateway: Gateway, name: str) -> tuple[str, str]:
-    from goat_mcp.core.errors import ToolError
-
     try:
         gateway.catalog.resolve(name)
     except ToolError as hidden:
@@ -122,8 +124,6 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from goat_mcp.cli.terminal import console, print_table
-
     is_named = headers[0] == "tool" or console().is_terminal
     print_table(headers, rows if is_named else [[headers[0], *row] for row in rows])
 
@@ -153,8 +153,6 @@ def manifest() -> None:
 @flags.as_json
 def new(name: str, language: str, url: str, folder: Path | None, as_json: bool) -> None:
     """Make a tool NAME__today that works at once, to be changed into what you want."""
-    from goat_mcp.cli.manifest_new import make
-
     make(name, language, url, folder, as_json)
 
 
@@ -168,8 +166,6 @@ def check(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
     Without a directory or file: those that a start would read. Python files are loaded, in a process of their own, to
     see that they have what the manifest names; nothing else is run. Exit status 1 where something is wrong.
     """
-    from goat_mcp.cli.manifest_check import check_places
-
     return check_places(places, config, as_json)
 
 
@@ -184,8 +180,6 @@ def list_(as_json: bool, **selection: Any) -> None:
 @manifest.command()
 def schema() -> None:
     """Print the JSON Schema of manifests, for editors."""
-    import json
-
     from goat_mcp.gateway.manifest_schema import manifest_schema
 
     click.echo(json.dumps(manifest_schema(), indent=2))

@@ -9,26 +9,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
+
+from goat_mcp.cli.terminal import console, escaped
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.kinds import UpstreamDocument
     from goat_mcp.manifests.tool_document import ToolDocument
     from goat_mcp.manifests.yaml_document import ManifestProblem
-    from goat_mcp.settings.settings import Settings
 
 WRONG = 1
 
 
 def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
     """The exit status. Raises `ToolError` for settings that are broken, and for a place without manifests."""
-    import anyio
-
     from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.folder import merged
     from goat_mcp.manifests.toolset_checks import waits_for_upstream
-    from goat_mcp.settings.loading import load_settings
 
     settings = load_settings({}, config_file=config)
     declared = _read(places) if places else _in_use(settings)
@@ -60,8 +66,6 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
 
 def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
     """What the reader of `mcpServers` says of an entry, at the member that it begins with."""
-    from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
-
     document = upstream.document
     entry = DeclaredEntry(upstream.name, upstream.entry, document.file)
     found: list[ManifestProblem] = []
@@ -76,10 +80,8 @@ def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
 
 def _strange_members(declared: ManifestSet, settings: Settings) -> list[ManifestProblem]:
     """What its toolsets name that neither it has, nor what a start would read."""
-    from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.toolset_checks import UpstreamNames, unknown_members
-    from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
 
     if not declared.toolsets:
         return []
@@ -139,9 +141,6 @@ def _only(around: ManifestSet, file: Path) -> ManifestSet:
 
 async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
     from goat_mcp.manifests.deep_checks import program_problems, schema_problems
-    from goat_mcp.processes.environment import CommandEnvironment
-    from goat_mcp.processes.process_guard import ProcessGuard
-    from goat_mcp.state.directory import StateDirectory
 
     guard, environment = ProcessGuard(), CommandEnvironment()
     compiled = StateDirectory.default().path / "compiled_handlers"
@@ -163,8 +162,6 @@ def _fields(problem: ManifestProblem) -> dict[str, Any]:
 
 
 def _print_lines(problems: Sequence[ManifestProblem]) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     for problem in problems:
         if sys.stdout.isatty():
             _print_coloured(problem)
@@ -186,8 +183,6 @@ def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
 def _print_coloured(problem: ManifestProblem) -> None:
     from rich.text import Text
 
-    from goat_mcp.cli.terminal import console, escaped
-
     place, what = escaped(problem.location), escaped(problem.what.replace("\n", " "))
     line = Text.assemble((place, "cyan"), ": ", (what, "red" if problem.is_fatal else "yellow"))
     line.append(f"; {escaped(problem.remedy)}", "green")
@@ -195,6 +190,4 @@ def _print_coloured(problem: ManifestProblem) -> None:
 
 
 def _refuse(message: str) -> None:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     raise ToolError(ErrorCode.NOT_FOUND, message, "Name a directory of manifests, or a file that is one.")

@@ -13,7 +13,12 @@ from pathlib import Path
 
 import click
 
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NAME_CAP
 from goat_mcp.manifests.kinds import API_VERSIONS
+from goat_mcp.state.directory import own_manifests_folder
+from goat_mcp.state.file_safety import why_folder_unsafe
 
 
 def make(name: str, language: str, url: str, folder: Path | None, as_json: bool) -> None:
@@ -44,8 +49,6 @@ def make(name: str, language: str, url: str, folder: Path | None, as_json: bool)
 
 
 def _say(tool: str, paths: list[Path], steps: Mapping[str, str], *, is_own: bool) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     manifest, *beside = paths
     click.echo(escaped(f"Made {tool}:\n  {manifest}   its name, description and parameters"))
     for path in beside:
@@ -58,13 +61,10 @@ def _say(tool: str, paths: list[Path], steps: Mapping[str, str], *, is_own: bool
 
 
 def _own_folder() -> Path:
-    from goat_mcp.state.directory import own_manifests_folder
-
     return own_manifests_folder()
 
 
 def _check_name(name: str, export: str) -> None:
-    from goat_mcp.core.names import NAME_CAP
     from goat_mcp.manifests.tool_document import resource_name_problem
 
     if reason := resource_name_problem(name):
@@ -97,7 +97,6 @@ def _check_free(base: Path, place: Path, name: str) -> None:
     if not os.path.isdir(base):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
         return
     from goat_mcp.manifests.folder import ManifestFolders
-    from goat_mcp.state.file_safety import why_folder_unsafe
 
     if reason := why_folder_unsafe(base, shared_is_safe=True):
         _refuse(f"nothing in {base} would be used: it {reason}", "Fix its rights, or name another with --dir.")
@@ -139,8 +138,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _refuse(message: str, suggestion: str) -> None:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     raise ToolError(ErrorCode.INPUT, message, suggestion)
 
 
@@ -184,8 +181,6 @@ def scaffold(
 
 
 def _quoted(text: str) -> str:
-    import json
-
     return json.dumps(text)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
 from goat_mcp.cli import flags
-
-if TYPE_CHECKING:  # loaded when a subcommand runs
-    from goat_mcp.state.plans import Plan, PlanStore
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.rights import LOCAL
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.plans import Plan, PlanStatus, PlanStore, all_plans, find_plan
 
 
 @click.group()
@@ -24,10 +27,6 @@ def plan() -> None:
 @flags.as_json
 def list_plans(as_json: bool) -> None:
     """List plans of all principals, newest first: name, status, time, principal."""
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.state.plans import all_plans
-
     plans = [found for _, found in all_plans(StateDirectory.default())]
     if as_json:
         click.echo(json.dumps([_fields(found) for found in plans]))
@@ -43,8 +42,6 @@ def list_plans(as_json: bool) -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Print one plan."""
-    from goat_mcp.cli.terminal import escaped
-
     store, found = _find(name)
     click.echo(escaped(store.text(found)))
 
@@ -65,12 +62,6 @@ def reject(name: str, feedback: str) -> None:
 
 
 def _decide(name: str, *, approved: bool, feedback: str) -> None:
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.core.rights import LOCAL
-    from goat_mcp.state.plans import PlanStatus
-
     refuse_if_run_by_a_model("decide about plans")
     if approved and not sys.stdin.isatty():
         raise ToolError(
@@ -87,10 +78,6 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
 
 
 def _find(name: str) -> tuple[PlanStore, Plan]:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.state.plans import find_plan
-
     found = find_plan(StateDirectory.default(), name)
     if found is None:
         raise ToolError(ErrorCode.NOT_FOUND, f"no plan {name!r}", "See goat-mcp plan list.")
@@ -98,6 +85,4 @@ def _find(name: str) -> tuple[PlanStore, Plan]:
 
 
 def _fields(plan: Plan) -> dict[str, object]:
-    from dataclasses import asdict
-
     return asdict(plan)

@@ -7,14 +7,24 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import anyio
 import click
 
 from goat_mcp.cli import flags
-
-if TYPE_CHECKING:  # loaded when a subcommand runs
-    from goat_mcp.files.changes.review import Review
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal_user import (
+    command_audit_log,
+    command_workspace,
+    record_refusals,
+    refuse_if_run_by_a_model,
+    unlimited_journal,
+)
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.resources import Announcements
+from goat_mcp.files.changes.journal import Journal
+from goat_mcp.files.changes.review import OWNER, Review, StagedChanges, described
+from goat_mcp.state.directory import StateDirectory
 
 MAX_DIFF_CHARS = 1_000_000
 NOT_ALL_DONE = 5
@@ -30,9 +40,6 @@ def review() -> None:
 @flags.as_json
 def list_changes(workspace: Sequence[str], as_json: bool) -> None:
     """List the changes that wait in this workspace, oldest first."""
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.files.changes.review import OWNER, described
-
     here = _here(workspace)
     waiting = here.oldest_first(OWNER)
     if as_json:
@@ -54,9 +61,6 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
 @flags.workspace
 def show(change: str, workspace: Sequence[str]) -> None:
     """Print what one change would do to its file as it is now."""
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.files.changes.review import OWNER
-
     here = _here(workspace)
     click.echo(escaped(here.diff(here.find(change, OWNER), MAX_DIFF_CHARS)))
 
@@ -82,12 +86,6 @@ def reject(changes: Sequence[str], every: bool, workspace: Sequence[str], as_jso
 
 
 def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, apply: bool, as_json: bool) -> int:
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.cli.terminal_user import command_audit_log, record_refusals, refuse_if_run_by_a_model
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.files.changes.review import OWNER
-    from goat_mcp.state.directory import StateDirectory
-
     if every == bool(changes):
         raise click.UsageError("name the changes, or --all")
     with record_refusals(workspace, f"review {'apply' if apply else 'reject'}"):
@@ -98,8 +96,6 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
                 "applying changes wants a person at a terminal",
                 f"Run it there: goat-mcp review apply {'--all' if every else ' '.join(changes)}",
             )
-    import anyio
-
     looked_at = _here(workspace)
     here = replace(looked_at, record=command_audit_log(workspace, looked_at.workspace, StateDirectory.default()))
     ids = [staged.id for staged in here.oldest_first(OWNER)] if every else list(dict.fromkeys(changes))
@@ -114,8 +110,6 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
 
 
 async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, str]]:
-    from goat_mcp.core.errors import ToolError
-
     outcomes: list[dict[str, str]] = []
     for id in ids:
         try:
@@ -133,12 +127,6 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
 
 
 def _here(workspace: Sequence[str]) -> Review:
-    from goat_mcp.cli.terminal_user import command_workspace, unlimited_journal
-    from goat_mcp.core.resources import Announcements
-    from goat_mcp.files.changes.journal import Journal
-    from goat_mcp.files.changes.review import Review, StagedChanges
-    from goat_mcp.state.directory import StateDirectory
-
     state = StateDirectory.default()
     journal = Journal(state, unlimited_journal())
     return Review(StagedChanges(state), journal, command_workspace(workspace, state), Announcements())

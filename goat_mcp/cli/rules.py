@@ -9,15 +9,19 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from goat_mcp.calls.permissions.decide import Decision
+from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
 from goat_mcp.cli import flags
-
-if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
-    from goat_mcp.settings.settings import Settings
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import StateDirectory
 
 
 @click.group(invoke_without_command=True)
@@ -37,8 +41,6 @@ def rules(ctx: click.Context, as_json: bool, **selection: Any) -> None:
     if as_json:
         click.echo(json.dumps(found))
         return
-    from goat_mcp.cli.terminal import escaped
-
     for one in found:
         click.echo(escaped(f"{one['effect']}\t{one['rule']}\t{_where(one)}").replace("\n", " "))
     if not found:
@@ -51,9 +53,6 @@ def rules(ctx: click.Context, as_json: bool, **selection: Any) -> None:
 @flags.as_json
 def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> None:
     """Take back rules that "always" has written down for this workspace; running servers see it with the next call."""
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     remembered = _remembered(_workspace_here(workspace))
     known = {name for one in _all(remembered) for name in (one.id, one.rule.text)}
     if unknown := [one for one in which if one not in known]:
@@ -77,16 +76,11 @@ def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> Non
 
 
 def _workspace_here(named: Sequence[str]) -> Sequence[Path]:
-    from goat_mcp.settings.loading import load_settings
-
     return load_settings({"workspace": named} if named else {}).workspace
 
 
 def _remembered(workspace: Sequence[Path]) -> RememberedRules:
-    from goat_mcp.calls.permissions.remembered import RememberedRules
-    from goat_mcp.cli.terminal import escaped
     from goat_mcp.gateway.build.working_directories import scope_of
-    from goat_mcp.state.directory import StateDirectory
 
     def warn(event: str, **facts: Any) -> None:
         click.echo(escaped(f"goat-mcp: {event}: {facts.get('path')}: {facts.get('problem')}"), err=True)
@@ -96,8 +90,6 @@ def _remembered(workspace: Sequence[Path]) -> RememberedRules:
 
 def _all(remembered: RememberedRules) -> Sequence[RememberedRule]:
     """Raises `ToolError` where they are there and cannot be read."""
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     try:
         return remembered.oldest_first()
     except FileNotFoundError:
@@ -111,8 +103,6 @@ def _all(remembered: RememberedRules) -> Sequence[RememberedRule]:
 
 
 def _configured(settings: Settings) -> Iterator[dict[str, Any]]:
-    from goat_mcp.calls.permissions.decide import Decision
-    from goat_mcp.calls.permissions.mode import Effect
     from goat_mcp.gateway.build.extensions import claude_settings
     from goat_mcp.gateway.build.rule_loading import origin_of, rules_of
 

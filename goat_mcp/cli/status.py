@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import catalog_table, console, escaped
+from goat_mcp.state.directory import StateDirectory
 
 _TROUBLE = frozenset({"failed", "refused", "waiting"})
 
@@ -22,11 +26,8 @@ def status(as_json: bool, **selection: Any) -> None:
     Where none runs, the configured upstreams are shown with what is known of them from the last run. Nothing is
     started and nothing is called.
     """
-    import time
-
     from goat_mcp.gateway.status.gateway_status import with_ages
     from goat_mcp.gateway.status.process_files import ProcessFiles
-    from goat_mcp.state.directory import StateDirectory
 
     now_s = time.time()
     running = [with_ages(document, now_s) for document in ProcessFiles(StateDirectory.default()).running()]
@@ -42,7 +43,6 @@ def status(as_json: bool, **selection: Any) -> None:
 
 def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
     """The status of a gateway that was built and not run."""
-    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.gateway.gateway import Gateway
 
     settings = flags.settings_from(**selection)
@@ -63,8 +63,6 @@ def _who(document: Mapping[str, Any]) -> str:
 
 
 def _print(document: Mapping[str, Any], head: str) -> None:
-    from goat_mcp.cli.terminal import catalog_table, console, escaped
-
     out = console()
     click.echo(escaped(head))
     sandbox, permissions = document["sandbox"], document["permissions"]

@@ -8,16 +8,21 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import confirmed, escaped
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-
-if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.state.trust.project import ProjectSettings
-    from goat_mcp.state.trust.store import Trusted, TrustStore
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.settings.loading import keys_in
+from goat_mcp.settings.settings import BrokenSettings, path_keys, settings_of
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.trust import FILE_NAME
+from goat_mcp.state.trust.project import DENIALS, ProjectSettings, whole_project
+from goat_mcp.state.trust.settings_file import BrokenFile, find_project_file
+from goat_mcp.state.trust.store import Trusted, TrustStore
 
 UNTRUSTED, TRUSTED, CHANGED, GONE = "untrusted", "trusted", "changed", "gone"
 
@@ -34,9 +39,6 @@ def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, 
     PROJECT is its directory or the file. Until you trust it only what it denies is in force; after any change of it,
     or of a file it names, the same holds again.
     """
-    from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.state.trust.store import TrustStore
-
     if sum((list_all, revoke, agreed_hash is not None)) > 1:
         raise click.UsageError("--list, --revoke and --yes do not go together; give one")
     store = TrustStore(StateDirectory.default())
@@ -51,8 +53,6 @@ def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, 
 
 
 def _file_of(project: Path) -> Path:
-    from goat_mcp.state.trust import FILE_NAME
-
     path = project.expanduser()
     if path.name == FILE_NAME and not path.is_dir():
         # Not its target: a link is refused, not followed.
@@ -63,11 +63,21 @@ def _file_of(project: Path) -> Path:
 
 
 def _list(store: TrustStore, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     entries = store.all()
     if as_json:
-        click.echo(json.dumps([_fields(one) for one in entries]))
+        click.echo(
+            json.dumps(
+                [
+                    {
+                        "file": one.path,
+                        "sha256": one.sha256,
+                        "status": _status_of(one),
+                        "trusted_at_s": one.trusted_at_s,
+                    }
+                    for one in entries
+                ]
+            )
+        )
         return
     for one in entries:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.trusted_at_s))
@@ -76,13 +86,7 @@ def _list(store: TrustStore, as_json: bool) -> None:
         click.echo("Nothing is trusted.", err=True)
 
 
-def _fields(one: Trusted) -> dict[str, Any]:
-    return {"file": one.path, "sha256": one.sha256, "status": _status_of(one), "trusted_at_s": one.trusted_at_s}
-
-
 def _status_of(one: Trusted) -> str:
-    from goat_mcp.core.errors import ToolError
-
     try:
         return TRUSTED if _read(Path(one.path)).sha256 == one.sha256 else CHANGED
     except ToolError:
@@ -90,8 +94,6 @@ def _status_of(one: Trusted) -> str:
 
 
 def _revoke(store: TrustStore, file: Path, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     was_trusted = store.revoke(file)
     if as_json:
         click.echo(json.dumps({"file": str(file), "status": UNTRUSTED, "was_trusted": was_trusted}))
@@ -120,8 +122,6 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
                 "trusting a project's settings wants a person at a terminal",
                 f"Run it there, or name the content you have seen: {command}",
             )
-        from goat_mcp.cli.terminal import confirmed
-
         if not confirmed("Trust exactly this?"):
             click.echo("Not trusted.")
             return
@@ -134,11 +134,6 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
 
 
 def _read(file: Path) -> ProjectSettings:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.settings.settings import BrokenSettings, path_keys
-    from goat_mcp.state.trust.project import whole_project
-    from goat_mcp.state.trust.settings_file import BrokenFile, find_project_file
-
     try:
         found = find_project_file(file.parent)
         if found is None:
@@ -150,14 +145,10 @@ def _read(file: Path) -> ProjectSettings:
 
 def _check(project: ProjectSettings) -> None:
     """Raises `BrokenSettings` for settings that would stop the start."""
-    from goat_mcp.settings.settings import settings_of
-
     settings_of(project.tree, str(project.file.path))
 
 
 def _refuse(message: str, suggestion: str) -> None:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-
     raise ToolError(ErrorCode.PERMISSION, message, suggestion)
 
 
@@ -173,8 +164,6 @@ def _document(project: ProjectSettings, status: str) -> dict[str, Any]:
 
 def _lines(project: ProjectSettings) -> dict[str, Any]:
     """What it sets, by key."""
-    from goat_mcp.settings.loading import keys_in
-
     found: dict[str, Any] = {}
     for key in keys_in(dict(project.tree)):
         value: Any = project.tree
@@ -186,8 +175,6 @@ def _lines(project: ProjectSettings) -> dict[str, Any]:
 
 def _print(project: ProjectSettings, status: str) -> None:
     """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
-    from goat_mcp.state.trust.project import DENIALS
-
     denials = {f"{part}.{name}" for part, name in DENIALS}
     click.echo(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")
     lines = _lines(project)

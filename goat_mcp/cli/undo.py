@@ -8,14 +8,28 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal_user import (
+    command_audit_log,
+    command_workspace,
+    record_refusals,
+    refuse_if_run_by_a_model,
+    unlimited_journal,
+)
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.rights import LOCAL
+from goat_mcp.files.changes.change import UNDO, Author, Change
+from goat_mcp.files.changes.journal import Journal
+from goat_mcp.files.changes.undo import Undo, UndoAttempt, undone_ids
+from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.calls.audit import AuditLog
-    from goat_mcp.files.changes.change import Change
-    from goat_mcp.files.changes.undo import Undo, UndoAttempt
 
 NOT_ALL_UNDONE = 5
 
@@ -36,19 +50,6 @@ def undo(
 
     Exit status: 0 done, 1 wrong usage, 5 something could not be undone.
     """
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.cli.terminal_user import (
-        command_audit_log,
-        command_workspace,
-        record_refusals,
-        refuse_if_run_by_a_model,
-        unlimited_journal,
-    )
-    from goat_mcp.files.changes.change import UNDO, Author
-    from goat_mcp.files.changes.journal import Journal
-    from goat_mcp.files.changes.undo import Undo
-    from goat_mcp.state.directory import StateDirectory
-
     if last is not None and call_id is not None:
         raise click.UsageError("--last and --call exclude each other")
     state = StateDirectory.default()
@@ -65,8 +66,6 @@ def undo(
     if not dry_run:
         with record_refusals(workspace, UNDO):
             refuse_if_run_by_a_model("undo changes")
-    import anyio
-
     chosen = _chosen(undo, last or 1, call_id)
     if dry_run:
         attempts = anyio.run(lambda: undo.run(chosen, dry_run=True))
@@ -85,26 +84,19 @@ def undo(
 
 
 async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[UndoAttempt]:
-    from goat_mcp.core.context import ToolContext
-    from goat_mcp.files.changes.change import UNDO
-
     if not chosen:
         return []
     author = undo.author
     ctx = ToolContext(call_id=author.call_id, session_key=author.session, principal=author.principal)
     calls = ", ".join(dict.fromkeys(change.author.call_id for change in chosen))
     changes = {"changes": [change.id for change in chosen]}
-    with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:
+    async with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:
         attempts = await undo.run(chosen)
         refused += [str(attempt.code) for attempt in attempts if attempt.code is not None]
     return attempts
 
 
 def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:
-    from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.files.changes.change import UNDO
-    from goat_mcp.files.changes.undo import undone_ids
-
     changes = undo.newest_first()
     undone = undone_ids(changes)
     if call_id is None:
@@ -123,9 +115,6 @@ def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:
 
 
 def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import escaped
-    from goat_mcp.files.changes.undo import undone_ids
-
     changes = undo.newest_first()
     undone = undone_ids(changes)
     shown = [change for change in changes if change.author.call_id.startswith(call_id or "")][:last]
@@ -151,8 +140,6 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
 
 def _principal_note(change: Change) -> str:
     """Of whom it is, unless it is the local user's. The command line shows the changes of all principals."""
-    from goat_mcp.core.rights import LOCAL
-
     return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
 
 

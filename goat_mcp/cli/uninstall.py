@@ -9,6 +9,14 @@ import click
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
+from goat_mcp.cli.host_changes import refuse_a_model, say_change
+from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.hosts.host_file import replace_bytes
+from goat_mcp.cli.hosts.receipts import Receipts
+from goat_mcp.cli.hosts.sources import one_source
+from goat_mcp.cli.hosts.table import host_named
+from goat_mcp.cli.hosts.uninstall import plan_uninstall
+from goat_mcp.state.directory import StateDirectory
 
 
 @click.command()
@@ -18,15 +26,6 @@ from goat_mcp.cli.host_changes import project as project_flag
 @flags.as_json
 def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Take goat-mcp out of the servers of HOST. A file that nobody changed since is as it was, byte for byte."""
-    from goat_mcp.cli.host_changes import refuse_a_model, say_change
-    from goat_mcp.cli.hosts.host import HostEnvironment
-    from goat_mcp.cli.hosts.host_file import replace_bytes
-    from goat_mcp.cli.hosts.receipts import Receipts
-    from goat_mcp.cli.hosts.sources import one_source
-    from goat_mcp.cli.hosts.table import host_named
-    from goat_mcp.cli.hosts.uninstall import plan_uninstall
-    from goat_mcp.state.directory import StateDirectory
-
     refuse_a_model(dry_run)
     state = StateDirectory.default()
     source = one_source(host_named(host), HostEnvironment.this(), None if project is None else project.resolve())

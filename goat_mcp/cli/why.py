@@ -7,10 +7,18 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
+from goat_mcp.calls.permissions.approval import narrowest_rules
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
+from goat_mcp.core.rights import LOCAL, OPERATOR
+from goat_mcp.core.tool import ChecksInput
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
@@ -36,10 +44,6 @@ def why(
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
     texts = key_value_pairs(arguments)
-    import anyio
-
-    from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.core.rights import LOCAL, OPERATOR
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)
@@ -54,9 +58,6 @@ def why(
 async def _explain(
     gateway: Gateway, name: str, given: Mapping[str, Any], texts: Mapping[str, str], principal: str
 ) -> dict[str, Any]:
-    from goat_mcp.core.context import ToolContext
-    from goat_mcp.core.errors import ToolError
-    from goat_mcp.core.tool import ChecksInput
     from goat_mcp.gateway.build.rule_loading import origin_of
 
     # A client whose session has been granted nothing yet.
@@ -89,8 +90,6 @@ async def _explain(
         facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
     plans = decision.reason == "mode plan"  # which no rule lifts
     if decision.effect.value != "allow" and not decision.by_rule and not plans:
-        from goat_mcp.calls.permissions.approval import narrowest_rules
-
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
     return facts
 
@@ -99,8 +98,6 @@ _WORDS = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
 
 
 def _print(facts: Mapping[str, Any]) -> None:
-    from goat_mcp.cli.terminal import escaped
-
     click.echo(escaped(f"{facts['tool']}: {_WORDS[facts['effect']]}, by {facts['reason']}"))
     if "origin" in facts:
         click.echo(escaped(f"  which stands in {facts['origin']}"))

@@ -40,7 +40,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 def is_longer(value: Any, max_chars: int) -> bool:
     """Whether its JSON has more characters. Of a value with very many parts no more is looked at than tells that."""
-    return _has_more_parts(value, max_chars * 2 // 3) or len(json.dumps(value, ensure_ascii=False)) > max_chars
+    return has_more_parts(value, max_chars * 2 // 3) or len(json.dumps(value, ensure_ascii=False)) > max_chars
 
 
 def dumped_in_steps(value: Any) -> str:
@@ -55,7 +55,7 @@ def dumped_in_steps(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
 
 
-def _has_more_parts(value: Any, most: int) -> bool:
+def has_more_parts(value: Any, most: int) -> bool:
     """A part takes one and a half characters at least: one alone, two with its brackets, three after another."""
     left = [value]
     parts = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.catalog.builtin_contracts import names_of_ours
@@ -19,25 +20,16 @@ from goat_mcp.state.directory import search_priority_files
 from goat_mcp.upstreams.upstreams import Upstreams
 
 
+@dataclass(eq=False)
 class Diagnostics:
     """Of one gateway. `chosen` is the choice of tools as it is now."""
 
-    def __init__(
-        self,
-        services: Services,
-        code: UserCode,
-        registry: Registry,
-        upstreams: Upstreams,
-        declared: DeclaredTools,
-        *,
-        chosen: Callable[[], ToolSelection],
-    ) -> None:
-        self._services = services
-        self._code = code
-        self._registry = registry
-        self._upstreams = upstreams
-        self._declared = declared
-        self._chosen = chosen
+    services: Services
+    code: UserCode
+    registry: Registry
+    upstreams: Upstreams
+    declared: DeclaredTools
+    chosen: Callable[[], ToolSelection]
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets.
@@ -45,45 +37,45 @@ class Diagnostics:
         That is: upstreams, tools that a name collision keeps out, rules and choices about unknown servers, calls that
         are not recorded, the user's order of search results if it cannot be used, and manifests and skills.
         """
-        audit = self._services.audit
+        audit = self.services.audit
         wrong = [
             {"name": status.name, "reason_code": status.reason_code, "detail": status.detail}
-            for status in self._upstreams.status()
+            for status in self.upstreams.status()
             if status.reason_code
         ]
         collided = [
             {"name": collision.name, "reason_code": "name_collision", "detail": str(collision)}
-            for collision in self._registry.snapshot.collisions
+            for collision in self.registry.snapshot.collisions
         ]
         unrecorded = (
             [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
         )
-        found = wrong + collided + self._chosen().unknown_servers() + self._rules_about_nobody() + unrecorded
-        return self._services.redactor.tree(found + _unusable_search_priority() + self._declared.problems())
+        found = wrong + collided + self.chosen().unknown_servers() + self._rules_about_nobody() + unrecorded
+        return self.services.redactor.tree(found + _unusable_search_priority() + self.declared.problems())
 
     def log(self) -> None:
         """One log line for each settings file, Claude Code's too, of which a part has no effect, each wrong upstream
         entry, each rule about an unknown server, and each problem of what is declared."""
-        telemetry = self._services.telemetry
-        for notice in self._services.settings.notices:
+        telemetry = self.services.telemetry
+        for notice in self.services.settings.notices:
             telemetry.warning("settings", notice=notice)
-        for notice in notices(self._code.claude_files):
+        for notice in notices(self.code.claude_files):
             telemetry.warning("claude settings", notice=notice)
-        for problem in self._upstreams.problems:
+        for problem in self.upstreams.problems:
             log_entry_problem(telemetry, problem)
         for rule in self._rules_about_nobody():
             telemetry.warning("permission rule", rule=rule["name"], problem=rule["detail"])
-        self._declared.log_problems(telemetry)
+        self.declared.log_problems(telemetry)
 
     def silent_hooks(self) -> Sequence[tuple[str, str]]:
         """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
-        if (programs := self._code.programs) is None:
+        if (programs := self.code.programs) is None:
             return ()
         from goat_mcp.calls.hooks.command import unmatched_hooks
 
-        tools = {*names_of_ours(), *(tool.spec.rule_name for tool in self._registry.snapshot.tools.values())}
+        tools = {*names_of_ours(), *(tool.spec.rule_name for tool in self.registry.snapshot.tools.values())}
         listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
-        unlisted = {status.server for status in self._upstreams.status() if not status.version} - listed
+        unlisted = {status.server for status in self.upstreams.status() if not status.version} - listed
         return tuple(
             unmatched_hooks(programs.hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted)
         )
@@ -91,8 +83,8 @@ class Diagnostics:
     def _rules_about_nobody(self) -> list[dict[str, Any]]:
         """Rules about a server that nobody configured: no error, since one settings file serves many lists of servers;
         but one that denies under a misspelt name protects nobody."""
-        rules = self._services.rules
-        servers = sorted({status.server for status in self._upstreams.status()})
+        rules = self.services.rules
+        servers = sorted({status.server for status in self.upstreams.status()})
         found: list[dict[str, Any]] = []
         for effect, listed in (("allow", rules.allow), ("ask", rules.ask), ("deny", rules.deny)):
             for rule in listed.rules:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.calls.hooks import Hooks
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
     from goat_mcp.commands.tasks.manager import TaskManager
-    from goat_mcp.files.changes.file_changes import FileChanges
+    from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.gateway.build.resources import OwnResources
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
     from goat_mcp.upstreams.oauth.login_contract import LoginPrompt

@@ -41,21 +41,15 @@ class _OneTool:
         return self
 
 
+@dataclass(eq=False)
 class ResourceCalls:
     """Failures are results with `is_error`, as a tool's; `UpstreamError` is raised as it came."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        catalog_of: Callable[[Rights], ResourceCatalog],
-        upstreams: Upstreams,
-        shown: Callable[[Rights], Callable[[str], bool]],
-    ) -> None:
-        """`shown`: which servers a client with these rights may know of."""
-        self._pipeline = pipeline
-        self._catalog_of = catalog_of
-        self._upstreams = upstreams
-        self._shown = shown
+    pipeline: Pipeline
+    catalog_of: Callable[[Rights], ResourceCatalog]
+    upstreams: Upstreams
+    shown: Callable[[Rights], Callable[[str], bool]]
+    """Which servers a client with these rights may know of."""
 
     async def find_owner(self, uri: str, ctx: ToolContext) -> str | None:
         """The source that is asked for this URI, None where nobody has it that this client may see."""
@@ -63,24 +57,24 @@ class ResourceCalls:
         return self._owner_of(uri, ctx)
 
     def _owner_of(self, uri: str, ctx: ToolContext) -> str | None:
-        return self._catalog_of(ctx.rights).owner_of(uri, *self._givers(uri, ctx))
+        return self.catalog_of(ctx.rights).owner_of(uri, *self._givers(uri, ctx))
 
     def _owner_of_ref(self, uri: str, ctx: ToolContext) -> str | None:
-        return self._catalog_of(ctx.rights).owner_of_ref(uri, *self._givers(uri, ctx))
+        return self.catalog_of(ctx.rights).owner_of_ref(uri, *self._givers(uri, ctx))
 
     def _givers(self, uri: str, ctx: ToolContext) -> tuple[frozenset[str], frozenset[str]]:
         key = ctx.session_key
-        return self._upstreams.given.of(key, uri), self._upstreams.given_by_reads.of(key, uri)
+        return self.upstreams.given.of(key, uri), self.upstreams.given_by_reads.of(key, uri)
 
     async def _look(self, is_known: Callable[[], bool], ctx: ToolContext) -> None:
         """Wait until the owner is known: what nobody is known to have may belong to a server that was never seen.
 
         First a short while for all servers, once: who owns a URI must not depend on which server was faster.
         """
-        shown = self._shown(ctx.rights)
-        await self._upstreams.first_offers(shows=shown)
+        shown = self.shown(ctx.rights)
+        await self.upstreams.first_offers(shows=shown)
         if not is_known():
-            await self._upstreams.all_offers(ctx.wait_left_s() / 2, shown)
+            await self.upstreams.all_offers(ctx.wait_left_s() / 2, shown)
 
     async def read(self, uri: str, ctx: ToolContext) -> ToolResult:
         await self.find_owner(uri, ctx)
@@ -89,7 +83,7 @@ class ResourceCalls:
             source = self._owner_of(uri, ctx)
             if source is None:
                 raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"resource not found: {uri[:200]}")
-            server = self._upstreams.upstream(source).requests
+            server = self.upstreams.upstream(source).requests
 
             def check(arguments: Mapping[str, Any]) -> None:
                 asked = arguments.get("uri")
@@ -98,7 +92,7 @@ class ResourceCalls:
 
             async def run(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 result = reading_result(await server.read(arguments["uri"], ctx))
-                self._upstreams.given_by_reads.note(ctx.session_key, source, result.content)
+                self.upstreams.given_by_reads.note(ctx.session_key, source, result.content)
                 return result
 
             return ResourceTool(reading_spec(server.server), check, run)
@@ -106,17 +100,17 @@ class ResourceCalls:
         return await self._call("resources/read", find, {"uri": uri}, ctx)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext) -> ToolResult:
-        await self._look(lambda: self._catalog_of(ctx.rights).has_prompt(name), ctx)
+        await self._look(lambda: self.catalog_of(ctx.rights).has_prompt(name), ctx)
 
         def find() -> ResourceTool:
-            source, prompt = self._catalog_of(ctx.rights).prompt(name)
-            server = self._upstreams.upstream(source).requests
+            source, prompt = self.catalog_of(ctx.rights).prompt(name)
+            server = self.upstreams.upstream(source).requests
 
             async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 # None and no arguments are two things to some servers.
                 answer = await server.get_prompt(prompt.native_name, given or arguments, ctx)
                 result = prompt_result(answer)
-                self._upstreams.given.note(ctx.session_key, source, result.content)
+                self.upstreams.given.note(ctx.session_key, source, result.content)
                 return result
 
             return ResourceTool(prompt_spec(prompt), _check_texts, run)
@@ -130,20 +124,20 @@ class ResourceCalls:
         is_prompt = ref.get("type") == "ref/prompt"
 
         def is_known() -> bool:
-            catalog = self._catalog_of(ctx.rights)
+            catalog = self.catalog_of(ctx.rights)
             return catalog.has_prompt(name) if is_prompt else self._owner_of_ref(uri, ctx) is not None
 
         await self._look(is_known, ctx)
 
         def find() -> ResourceTool:
             if is_prompt:
-                source, prompt = self._catalog_of(ctx.rights).prompt(name)
+                source, prompt = self.catalog_of(ctx.rights).prompt(name)
                 asked = {**ref, "name": prompt.native_name}
             else:
                 source, prompt, asked = self._owner_of_ref(uri, ctx) or "", None, ref
                 if not source:
                     raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no such template: {uri[:200]}")
-            server = self._upstreams.upstream(source).requests
+            server = self.upstreams.upstream(source).requests
 
             async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 return completion_result(await server.complete({**params, **given, "ref": asked}, ctx))
@@ -159,7 +153,7 @@ class ResourceCalls:
         self, method: str, find: Callable[[], ResourceTool], arguments: Mapping[str, Any], ctx: ToolContext
     ) -> ToolResult:
         # The name is for the record of a request that is about nothing we have.
-        return await replace(self._pipeline, catalog=_OneTool(find)).call(method, arguments, ctx)
+        return await replace(self.pipeline, catalog=_OneTool(find)).call(method, arguments, ctx)
 
 
 def _check_nothing(arguments: Mapping[str, Any]) -> None:

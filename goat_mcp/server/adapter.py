@@ -24,7 +24,7 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity, ClientProfiles, Transport
-from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.handlers.prompts import Prompts
@@ -48,33 +48,31 @@ _LISTS = {
 _GREETINGS = frozenset({"initialize", "server/discover"})
 
 
+@dataclass(eq=False)
 class Middleware:
     """`path_of` returns the gateways behind us that an entry comes through: by the member of the answer that holds it,
     and the name or URI that clients see."""
 
-    def __init__(
-        self, instance: str, path_of: Callable[[str, str], tuple[str, ...]], tools: ToolList, changes: ChangeHub
-    ) -> None:
-        self._instance = instance
-        self._path_of = path_of
-        self._tools = tools
-        self._changes = changes
+    instance: str
+    path_of: Callable[[str, str], tuple[str, ...]]
+    tools: ToolList
+    changes: ChangeHub
 
     async def around_request(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         hops = hops_in((ctx.params or {}).get("_meta"))
-        if hops and (why := why_cyclic(hops, self._instance)):
+        if hops and (why := why_cyclic(hops, self.instance)):
             raise MCPError(
                 code=INVALID_REQUEST,
                 message=f"gateway_cycle: {ctx.method} is not passed on: {why}",
                 data={"reason": "gateway_cycle"},
             )
-        answer = await (self._tools.once(ctx, call_next) if ctx.method == "tools/list" else call_next(ctx))
+        answer = await (self.tools.once(ctx, call_next) if ctx.method == "tools/list" else call_next(ctx))
         if ctx.method == "notifications/initialized":
-            self._changes.connected(ctx)
+            self.changes.connected(ctx)
         if ctx.method in _GREETINGS and isinstance(answer, dict):
             greeting = cast("dict[str, Any]", answer)
             meta: dict[str, Any] = greeting.get("_meta") or {}
-            return {**greeting, "_meta": {**meta, INSTANCE_KEY: self._instance}}
+            return {**greeting, "_meta": {**meta, INSTANCE_KEY: self.instance}}
         if hops and ctx.method in _LISTS and isinstance(answer, dict):
             listed = cast("dict[str, Any]", answer)
             member, key = _LISTS[ctx.method]
@@ -82,7 +80,7 @@ class Middleware:
         return answer
 
     def _with_path(self, member: str, key: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
-        path = self._path_of(member, entry[key])
+        path = self.path_of(member, entry[key])
         return {**entry, "_meta": {**(entry.get("_meta") or {}), HOPS_KEY: list(path)}} if path else entry
 
 

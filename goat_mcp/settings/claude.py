@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.calls.hooks.command import BrokenMatcher, HookCommand, Matcher
-from goat_mcp.calls.hooks.options import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
+from goat_mcp.calls.hooks.settings import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
 from goat_mcp.catalog.builtin_contracts import builtin_names
 from goat_mcp.core.names import NAME_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.settings.json_spans import array_at, object_at, skip_blanks

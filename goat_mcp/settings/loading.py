@@ -72,9 +72,9 @@ def load_settings(
         if os.path.lexists(own_upstreams_file()):
             tree["upstreams"] = [str(_own_upstreams())]
         else:
-            origin.default_upstreams = (own_upstreams_file(),)
+            origin.default_upstreams = own_upstreams_file()
     if config_file is None and "manifests" not in tree:
-        origin.default_manifests = (own_manifests_folder(),)
+        origin.default_manifests = own_manifests_folder()
     named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
     settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
     origin.users_files = (Path(users_file),) if users_file else ()
@@ -198,7 +198,7 @@ def _project_say(
 def _check_rules(say: ProjectSay) -> None:
     """Raises `BrokenSettings` for a rule of a project's that nobody understands."""
     from goat_mcp.calls.permissions.rule import BrokenRule
-    from goat_mcp.calls.permissions.rules import RuleSet
+    from goat_mcp.calls.permissions.rule_set import RuleSet
 
     try:
         RuleSet.parse(deny=say.denials.get("permissions.deny", ()))

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Valida
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
-from goat_mcp.calls.hooks.options import HookSettings
+from goat_mcp.calls.hooks.settings import HookSettings
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
@@ -113,57 +113,45 @@ class Settings(SandboxOptions):
     limits: LimitSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
-    _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
-    _notices: list[str] = PrivateAttr(default_factory=list[str])
-    _contents: dict[Path, bytes] = PrivateAttr(default_factory=dict[Path, bytes])
-    _project_file: list[Path] = PrivateAttr(default_factory=list[Path])
-    _users_file: list[Path] = PrivateAttr(default_factory=list[Path])
-    _default_upstreams: list[Path] = PrivateAttr(default_factory=list[Path])
-    _default_manifests: list[Path] = PrivateAttr(default_factory=list[Path])
+    _origin: SettingsOrigin = PrivateAttr(default_factory=lambda: SettingsOrigin())
 
     def remember(self, origin: SettingsOrigin) -> None:
         """Take in where all this came from."""
-        self._sources.update(origin.sources)
-        self._notices.extend(origin.notices)
-        self._contents.update(origin.contents)
-        self._project_file.extend(origin.project_files)
-        self._users_file.extend(origin.users_files)
-        self._default_upstreams.extend(origin.default_upstreams)
-        self._default_manifests.extend(origin.default_manifests)
+        self._origin = origin
 
     def source_of(self, key: str) -> str:
         """Where the value of a setting came from: `flag`, `environment`, `project`, `file`, `default`."""
-        return self._sources.get(key, "default")
+        return self._origin.sources.get(key, "default")
 
     @property
     def config_files(self) -> Sequence[Path]:
         """The files that values came from."""
-        return (*self._users_file, *self._project_file)
+        return (*self._origin.users_files, *self._origin.project_files)
 
     @property
     def notices(self) -> Sequence[str]:
         """What the user should know about their files, e.g. that a project's is not trusted."""
-        return tuple(self._notices)
+        return tuple(self._origin.notices)
 
     @property
     def default_upstreams(self) -> Path | None:
         """The file of upstreams that would count if it were there; None where it does, or others are named."""
-        return next(iter(self._default_upstreams), None)
+        return self._origin.default_upstreams
 
     @property
     def default_manifests(self) -> Path | None:
         """The user's own directory of manifests, which need not be there; None where others are named."""
-        return next(iter(self._default_manifests), None)
+        return self._origin.default_manifests
 
     @property
     def contents(self) -> Mapping[Path, bytes]:
         """Files as the user trusted them. Whoever opens a file that a setting names takes these bytes instead."""
-        return self._contents
+        return self._origin.contents
 
     def overlooks_project(self, folder: Path) -> bool:
         """Whether a settings file lies in `folder` that was not there to be asked when these were loaded."""
         file = folder.resolve() / FILE_NAME
-        return file not in self._project_file and has_project_file(file.parent)
+        return file not in self._origin.project_files and has_project_file(file.parent)
 
 
 @dataclass
@@ -175,8 +163,8 @@ class SettingsOrigin:
     contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
     project_files: Sequence[Path] = ()
     users_files: Sequence[Path] = ()
-    default_upstreams: Sequence[Path] = ()
-    default_manifests: Sequence[Path] = ()
+    default_upstreams: Path | None = None
+    default_manifests: Path | None = None
 
 
 class BrokenSettings(ToolError):

@@ -18,30 +18,31 @@ _ASIDE = ".corrupt"
 TEMP_PREFIX = "."
 
 
-def write_private(path: Path, data: bytes, *, outlasts_power: bool = False) -> None:
+def write_private(path: Path, data: bytes, *, synced: bool = True, outlasts_power: bool = False) -> None:
     """Make `data` the whole content. Raises `OSError`. What a killed writer leaves begins with a dot.
 
-    `outlasts_power`: that it replaced what was there is on disk, too.
+    `synced`: the content is on disk when this returns. `outlasts_power`: that it replaced what was there is, too.
     """
     temp = path.with_name(f"{TEMP_PREFIX}{path.name}.{secrets.token_hex(4)}")
-    with new_file(temp, data):
+    with new_file(temp, data, synced=synced):
         temp.replace(path)
     if outlasts_power:
         _sync_folder(path.parent)
 
 
 @contextlib.contextmanager
-def new_file(path: Path, data: bytes) -> Generator[None]:
-    """A new file, 0600, with its content on disk; the block puts it into place. Where that fails it is removed.
+def new_file(path: Path, data: bytes, *, synced: bool = True) -> Generator[None]:
+    """A new file, 0600, with its content, on disk if it is `synced`; the block puts it into place.
 
-    Raises `OSError`.
+    If that fails the file is removed. Raises `OSError`.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
         yield
     except BaseException:
         with contextlib.suppress(OSError):

@@ -1,10 +1,8 @@
-"""The progress of a relayed call: reports, a sign of life while the upstream is silent (FLW-1), and the deadlines."""
+"""The progress of a relayed call: reports, a sign of life while the upstream is silent (FLW-1)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -57,40 +55,3 @@ class ProgressRelay:
     def end(self) -> None:
         """Nothing may follow the call's result."""
         self._over = True
-
-
-class CallClock:
-    """`total_s` for the whole, `idle_s` between signs of life (FLW-3). Made when the call begins."""
-
-    def __init__(self, total_s: float, idle_s: float) -> None:
-        self._idle_s = idle_s
-        now_s = anyio.current_time()
-        self._ends_s = now_s + total_s
-        self._stops = 0
-        self._stopped_s = 0.0
-        self.scope = anyio.CancelScope(deadline=min(self._ends_s, now_s + idle_s))
-
-    def heard(self) -> None:
-        """A sign of life."""
-        if not self._stops:
-            self.scope.deadline = min(self._ends_s, anyio.current_time() + self._idle_s)
-
-    @contextmanager
-    def stopped(self) -> Generator[None]:
-        """No time passes meanwhile."""
-        if not self._stops:
-            self._stopped_s = anyio.current_time()
-            self.scope.deadline = float("inf")
-        self._stops += 1
-        try:
-            yield
-        finally:
-            self._stops -= 1
-            if not self._stops:
-                self._ends_s += anyio.current_time() - self._stopped_s
-                self.heard()
-
-    @property
-    def was_silent(self) -> bool:
-        """Whether it ran out for lack of signs of life, before the whole time was over."""
-        return anyio.current_time() < self._ends_s

@@ -38,13 +38,13 @@ class _Lists:
     templates: Listed = field(default_factory=Listed)
 
 
+@dataclass(eq=False)
 class ResourceReads:
     """Over the requests of one upstream, named `name`; `cache` has its last lists."""
 
-    def __init__(self, name: str, requests: ResourceRequests, cache: OfferingCache) -> None:
-        self._name = name
-        self._requests = requests
-        self._cache = cache
+    name: str
+    requests: ResourceRequests
+    cache: OfferingCache
 
     async def list(self, max_wait_s: float, caller: ToolContext | None = None) -> ServerResources:
         """All pages of resources and of templates, for `caller` as in `McpResources`.
@@ -61,19 +61,19 @@ class ResourceReads:
                 await self._list(connection, "resources/templates/list", "resourceTemplates", found.templates)
 
         try:
-            await self._requests.run_for(caller, run, max_wait_s, "list its resources")
+            await self.requests.run_for(caller, run, max_wait_s, "list its resources")
         except ToolError as failure:
-            problem = failure.message.removeprefix(f"upstream {self._name} ")
+            problem = failure.message.removeprefix(f"upstream {self.name} ")
             if not found.resources.entries and not found.templates.entries:
-                last = self._cache.items
+                last = self.cache.items
                 if not last.resources and not last.templates:
                     raise
                 # Down is not empty (ISO-4).
-                return ServerResources(self._name, last.resources, last.templates, f"as last listed: {problem}")
+                return ServerResources(self.name, last.resources, last.templates, f"as last listed: {problem}")
         resources, no_uri = _usable(found.resources.entries, "uri")
         templates, no_template = _usable(found.templates.entries, "uriTemplate")
         if not problem:
-            self._cache.compare(resources, templates)
+            self.cache.compare(resources, templates)
         without_key = no_uri + no_template
         cut = found.resources.truncated or found.templates.truncated
         problems = [
@@ -81,14 +81,14 @@ class ResourceReads:
             f"its list was cut: {cut}" if cut else "",
             f"{without_key} entries have no URI" if without_key else "",
         ]
-        shown = self._cache.shown_of(templates)
-        return ServerResources(self._name, resources, shown, "; ".join(part for part in problems if part))
+        shown = self.cache.shown_of(templates)
+        return ServerResources(self.name, resources, shown, "; ".join(part for part in problems if part))
 
     async def read(
         self, uri: str, max_wait_s: float, meta: Mapping[str, Any], caller: ToolContext | None = None
     ) -> Mapping[str, Any]:
         """The upstream's result. Raises `ToolError`, `UpstreamError`."""
-        return await self._requests.read_for(caller, uri, max_wait_s, meta)
+        return await self.requests.read_for(caller, uri, max_wait_s, meta)
 
     async def _list(self, connection: Connection, method: str, member: str, listed: Listed) -> None:
         try:
@@ -99,7 +99,7 @@ class ResourceReads:
                 message = make_visible(cut_middle(refused.message, _DETAIL_CHARS))
                 raise ToolError(
                     ErrorCode.UPSTREAM,
-                    f"upstream {self._name} answered {method} with error {refused.code}: {message}",
+                    f"upstream {self.name} answered {method} with error {refused.code}: {message}",
                 ) from None
 
 

@@ -32,6 +32,7 @@ from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
 from goat_mcp.upstreams.connection_pool import ConnectionPool
+from goat_mcp.upstreams.diagnosis import upstream_status
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
@@ -40,10 +41,9 @@ from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor
-from goat_mcp.upstreams.upstream_status import upstream_status
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
-    from goat_mcp.upstreams.calls.login_offers import LoginOffers
+    from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
     from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
@@ -91,7 +91,7 @@ class Upstream:
         self._telemetry = telemetry
         self._first_outcome = anyio.Event()
         self._login = login
-        self._login_offers: LoginOffers | None = None
+        self._logins: LoginElicitation | None = None
         self._group: anyio.abc.TaskGroup | None = None
         self.subscriptions = Lazy(self._make_subscriptions)
         """Which of its resources somebody watches."""
@@ -142,7 +142,7 @@ class Upstream:
             roots=roots,
             want=self._supervisor.want,
             visible=self._visible,
-            offer_login=self.offer_login if self._login is not None else None,
+            elicit_login=self.elicit_login if self._login is not None else None,
         )
         self._tools = ToolCache(
             config, registry=services.registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate
@@ -175,7 +175,7 @@ class Upstream:
             self._roots,
             admit=admit,
             visible=self._visible,
-            offer_login=self.offer_login if self._login is not None else None,
+            elicit_login=self.elicit_login if self._login is not None else None,
         )
 
     def _connection_for(self, ctx: ToolContext | None) -> AbstractAsyncContextManager[Supervisor]:
@@ -196,23 +196,23 @@ class Upstream:
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
         return next(iter(known or self._roots(False)), None)
 
-    async def offer_login(self, ctx: ToolContext, wanted: LoginRequired) -> None:
-        """See `LoginOffers.offer`."""
+    async def elicit_login(self, ctx: ToolContext, wanted: LoginRequired) -> None:
+        """See `LoginElicitation.ask`."""
         if self._login is None or self._group is None:
             raise wanted
-        if self._login_offers is None:
-            from goat_mcp.upstreams.calls.login_offers import LoginOffers
+        if self._logins is None:
+            from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
 
-            self._login_offers = LoginOffers(self.config, self._login, self._group.start_soon, self._telemetry)
-        await self._login_offers.offer(ctx, wanted)
+            self._logins = LoginElicitation(self.config, self._login, self._group.start_soon, self._telemetry)
+        await self._logins.ask(ctx, wanted)
 
-    async def offer_first_login(self, ctx: ToolContext) -> None:
+    async def elicit_first_login(self, ctx: ToolContext) -> None:
         """Where nothing is known of it for want of a login: offer that to this client, and wait for the first list."""
         try:
             self._supervisor.check()
         except LoginRequired as wanted:
             try:
-                await self.offer_login(ctx, wanted)
+                await self.elicit_login(ctx, wanted)
                 self._supervisor.check()
             except ToolError:
                 # What the call is told instead says that a login is wanted.
@@ -224,8 +224,8 @@ class Upstream:
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone."""
-        if self._login_offers is not None:
-            self._login_offers.session_ended(session_key)
+        if self._logins is not None:
+            self._logins.session_ended(session_key)
         self._pool.session_ended(session_key)
 
     def roots_changed(self, session_key: str) -> None:

@@ -316,12 +316,12 @@ class Upstreams:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome)
 
-    async def offer_first_login(self, name: str, ctx: ToolContext, shows: Shows = shows_all) -> None:
+    async def elicit_first_login(self, name: str, ctx: ToolContext, shows: Shows = shows_all) -> None:
         """Where the tool `name` would be one of an upstream that was never seen for want of a login: offer that."""
         for upstream in self._upstreams:
             config = upstream.config
             if not upstream.is_known and config.prefix and name.startswith(config.prefix) and shows(config.server):
-                await upstream.offer_first_login(ctx)
+                await upstream.elicit_first_login(ctx)
 
     async def relist(self, name: str, max_wait_s: float) -> None:
         """Connect to this one and wait until it has listed or failed, whatever is known of it from before."""
@@ -381,7 +381,7 @@ class Upstreams:
         for upstream in self._upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
-        from goat_mcp.upstreams.upstream_status import why_missing
+        from goat_mcp.upstreams.diagnosis import why_missing
 
         owners = [each for each in self._upstreams if each.config.prefix and name.startswith(each.config.prefix)]
         # Of the owners alone: it is asked for with each call that fails, and a status takes a look at files.

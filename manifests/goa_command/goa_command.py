@@ -19,8 +19,8 @@ from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.task import Task
 from goat_mcp.core.elicitation import Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.review import MAX_DIFF_CHARS, described
+from goat_mcp.files.changes.staged_files import FileChanges
 from goat_mcp.files.memory import Memories
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 

@@ -19,7 +19,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.resources import Announcements
 from goat_mcp.core.result import text_result
 from goat_mcp.core.rights import USERS
-from goat_mcp.files.changes.file_changes import FileChanges
+from goat_mcp.files.changes.staged_files import FileChanges
 from goat_mcp.files.memory import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host

@@ -19,7 +19,7 @@ from goat_mcp.calls.hooks import Hooks, PreToolUse
 from goat_mcp.calls.hooks.stages import PreHook
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.permission import Permission
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.calls.pipeline import CallRequest, Pipeline
 from goat_mcp.calls.scheduler import Scheduler

@@ -392,7 +392,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "Start, list, call and silence have time limits for each upstream; a timeout cancels and says that the call "
         "may "
         "have taken effect.",
-        "upstreams/progress upstreams/calls/calls upstreams/supervisor",
+        "upstreams/call_timeout upstreams/calls/calls upstreams/supervisor",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_timeout_cancels_the_call_and_says_that_it_may_have_taken_effect "
         "upstreams/test_stdio_upstreams.py::"
@@ -405,7 +405,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
-        "server/client_side upstreams/transports/server_requests upstreams/transports/callers",
+        "server/channel_client upstreams/transports/server_requests upstreams/transports/callers",
         "e2e/test_upstreams_that_ask.py::"
         "test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants "
         "e2e/test_upstreams_that_ask.py::"
@@ -416,7 +416,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CHG-1",
         "A changed list is read again for that upstream only, at most once a second; clients hear of it once what they "
         "see is new.",
-        "upstreams/cache/tool_cache upstreams/upstream server/changes",
+        "upstreams/cache/tool_cache upstreams/upstream server/change_notifications",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_flood_of_change_notices_costs_at_most_one_list_per_interval "
         "e2e/test_list_changed.py::test_a_handshake_client_is_told "
@@ -443,7 +443,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-3",
         "A stateless client is told exactly what it listens to, an older one in its own way, from one source.",
-        "server/changes server/handlers/resources",
+        "server/change_notifications server/handlers/resources",
         "server/test_changes.py::test_listen_streams_are_kept_apart_by_principal_too "
         "server/test_changes.py::test_tools_and_resources_are_told_to_whom_each_concerns "
         "server/handlers/test_resources.py::test_a_2026_client_hears_of_what_it_listens_to "
@@ -708,7 +708,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ISO-4",
         "An upstream that is down keeps its tools in the list, and calls say why they fail.",
-        "upstreams/cache/tool_cache upstreams/cache/offering_cache upstreams/upstream_status",
+        "upstreams/cache/tool_cache upstreams/cache/offering_cache upstreams/diagnosis",
         "upstreams/test_http_upstreams.py::"
         "test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed "
         "server/test_resource_requests.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
@@ -920,8 +920,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AUT-3",
         "You log in by a command, or at a page that your client shows you while the call waits; no browser opens "
         "unasked, and an error names the command.",
-        "cli/auth upstreams/oauth upstreams/oauth/pending_login upstreams/calls/login_offers "
-        "upstreams/calls/login_offers upstreams/calls/attempts",
+        "cli/auth upstreams/oauth upstreams/oauth/pending_login upstreams/calls/login_elicitation "
+        "upstreams/calls/login_elicitation upstreams/calls/attempts",
         "upstreams/oauth/test_logins.py::"
         "test_an_upstream_that_wants_a_login_says_so_and_its_calls_name_the_command "
         "upstreams/oauth/test_logins.py::test_somebody_who_is_there_logs_in_while_the_call_waits "
@@ -961,7 +961,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "cli/lock gateway/status/doctor upstreams/pinning/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
-        "gateway/status/test_findings.py::test_a_launch_that_names_no_version_is_told "
+        "upstreams/pinning/test_launch_fingerprint.py::test_a_launch_that_names_no_version_is_told "
         "upstreams/pinning/test_pinned_resources.py::"
         "test_the_lock_command_checks_shows_and_approves_prompts_and_templates",
         not_covered="Prompts and templates are listed once somebody asks: until then the check does not miss them.",

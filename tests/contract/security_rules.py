@@ -60,7 +60,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-5",
         "A deny rule holds for the path asked for and for the file that was opened, by whatever name.",
-        "calls/permissions/rules files/workspace/workspace files/search/engine",
+        "calls/permissions/rule_set files/workspace/workspace files/search/engine",
         "calls/permissions/test_path_rules_in_use.py::"
         "test_r_file_5_a_file_that_a_rule_denies_is_out_of_reach_by_any_name "
         "calls/permissions/test_path_rules_in_use.py::"
@@ -240,7 +240,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-4",
         "Landlock, where bubblewrap cannot run: files, TCP and signals as far as the kernel's version goes.",
-        "commands/sandbox/landlock commands/sandbox/landlock_launcher",
+        "commands/sandbox/landlock commands/sandbox/confined_start",
         "commands/sandbox/test_landlock.py::test_nothing_outside_is_made_changed_or_removed "
         "commands/sandbox/test_landlock.py::test_what_no_program_needs_cannot_be_read "
         "commands/sandbox/test_landlock.py::test_tcp_is_refused_by_landlock_itself",
@@ -384,7 +384,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PERM-1",
         "deny beats ask beats allow beats the mode, by a pure function.",
-        "calls/permissions/decide calls/permissions/rules",
+        "calls/permissions/decide calls/permissions/rule_set",
         "calls/permissions/test_rules.py::"
         "test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow "
         "calls/permissions/test_decide.py::test_the_table_of_modes",
@@ -445,7 +445,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/runner calls/hooks/options settings/claude",
+        "calls/hooks/runner calls/hooks/settings settings/claude",
         "calls/hooks/test_runner.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
@@ -481,7 +481,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-3",
         "Only answers to pending calls count, once; lists, descriptions and results have limits.",
-        "upstreams/transports/frames upstreams/transports/notices "
+        "upstreams/transports/frames upstreams/transports/notifications "
         "upstreams/transports/http_transport upstreams/listing/paging "
         "upstreams/listing/entry_validation",
         "upstreams/test_floods.py::test_f13_29* "

@@ -15,7 +15,7 @@ import anyio.to_thread
 import mcp_types as types
 import pytest
 
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub, ListKind
+from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub, ListKind
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 60

@@ -7,9 +7,9 @@ from typing import Any
 
 import mcp_types as types
 
+from goat_mcp.server.channel_client import ChannelClient
 from goat_mcp.server.client_channel import DirectChannel
 from goat_mcp.server.client_roots import ClientRoots
-from goat_mcp.server.client_side import ChannelClient
 
 FORMS = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 NONE = types.ClientCapabilities()

@@ -22,7 +22,7 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.heartbeat import HEARTBEAT_S
-from goat_mcp.upstreams.calls import login_offers as offered_login
+from goat_mcp.upstreams.calls import login_elicitation as offered_login
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth import pending_login
 from tests.server.logging_in import (
@@ -511,10 +511,10 @@ async def test_a_call_that_was_refused_just_before_the_login_was_there_asks_for_
             answer = text_of(await read(client))
             # The moment between the two is not to be had from outside.
             (upstream,) = goat.gateway.upstreams._upstreams  # pyright: ignore[reportPrivateUsage]  # see above
-            await upstream.offer_login(ctx, wanted[""])
+            await upstream.elicit_login(ctx, wanted[""])
             asked_at_once = late.asked
             with pytest.raises(ToolError, match="could not show"):
-                await upstream.offer_login(ctx, wanted["files:write"])
+                await upstream.elicit_login(ctx, wanted["files:write"])
 
     assert (answer, len(user.shown)) == ("read done", 1)
     assert (asked_at_once, late.asked) == (0, 1)

@@ -11,8 +11,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.server import changes as other_processes
-from goat_mcp.server.changes import OtherProcesses
+from goat_mcp.server import change_notifications as other_processes
+from goat_mcp.server.change_notifications import OtherProcesses
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 60

@@ -17,12 +17,13 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, CallClock, ProgressRelay
+from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, ProgressRelay
 from goat_mcp.upstreams.transports.callers import LOGS_AT_ONCE, MAX_UNSENT, Callers
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioTransport
 from goat_mcp.upstreams.transports.frames import FrameReader
-from goat_mcp.upstreams.transports.notices import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
+from goat_mcp.upstreams.transports.notifications import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NotificationLimits
 from tests.upstreams.fleet import fleet
 
 pytestmark = pytest.mark.anyio
@@ -219,8 +220,8 @@ async def test_questions_of_one_that_reads_no_answer_are_not_piled_up() -> None:
 
 
 def test_f13_29_notice_flood_only_whole_notices_are_left_unread() -> None:
-    def limits() -> NoticeLimits:
-        flooded = NoticeLimits(clock=lambda: 0.0)
+    def limits() -> NotificationLimits:
+        flooded = NotificationLimits(clock=lambda: 0.0)
         for method in (LOGS, PROGRESS, "notifications/cancelled"):
             for _ in range(2 * int(READ_AT_ONCE)):
                 flooded.took(method)
@@ -248,7 +249,7 @@ def test_f13_29_notice_flood_what_is_left_unread_says_nothing_but_a_notice(
         more, value
     )
     line = json.dumps({name: members[name] for name in order if name in members}).encode()
-    flooded = NoticeLimits(clock=lambda: 0.0)
+    flooded = NotificationLimits(clock=lambda: 0.0)
     for _ in range(2 * int(READ_AT_ONCE)):
         flooded.took(LOGS)
         flooded.took(PROGRESS)

@@ -123,7 +123,7 @@ class TeamCoordinator:
         """
         team = self._team(ctx.principal)
         await team.complete.wait()
-        sender = self._sender(team, ctx)
+        sender = next((member.name for member in team.members.values() if member.session_key == ctx.session_key), LEAD)
         letter = letter_of(sender)
         recipients = await self._recipients(team, to, sender)
         delivered: list[str] = []
@@ -249,9 +249,6 @@ class TeamCoordinator:
         if team is None:
             raise ToolError(ErrorCode.DELIVERY, "there is no team", "Make one with TeamCreate.")
         return team
-
-    def _sender(self, team: Team, ctx: ToolContext) -> str:
-        return next((member.name for member in team.members.values() if member.session_key == ctx.session_key), LEAD)
 
 
 def check_name(name: str) -> None:

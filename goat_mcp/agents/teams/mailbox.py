@@ -7,10 +7,13 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Generator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from goat_mcp.state.file_lock import exclusive
+from goat_mcp.state.private_file import write_private
 
 MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
@@ -91,31 +94,15 @@ class Mailbox:
             return 0
 
     def _move_cursor(self, position: int) -> None:
-        temp = self.folder / f".{self.owner}.{secrets.token_hex(4)}"
-        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            _write_all(descriptor, str(position).encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        temp.replace(self.folder / f"{self.owner}.read")
+        write_private(self.folder / f"{self.owner}.read", str(position).encode())
 
     def _set_aside(self, line: bytes) -> None:
         with contextlib.suppress(OSError), (self.folder / f"{self.owner}.broken").open("ab") as file:
             file.write(line + b"\n")
 
-    @contextlib.contextmanager
-    def _locked(self) -> Generator[None]:
+    def _locked(self) -> AbstractContextManager[None]:
         """One reader or writer at a time, among threads and processes."""
-        descriptor = os.open(self.folder / f"{self.owner}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if os.name == "posix":
-                import fcntl
-
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        return exclusive(self.folder / f"{self.owner}.lock")
 
 
 def _last_byte(descriptor: int, size: int) -> bytes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+
+from goat_mcp.state.private_file import write_private
 
 LEAD = "main"
 """The session that made the team, as its members address it."""
@@ -57,8 +57,4 @@ class Team:
             "description": self.description,
             "members": [{"name": member.name, "agent_id": member.agent_id} for member in self.members.values()],
         }
-        temp = self.folder / f".team.{secrets.token_hex(4)}"
-        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=2)
-        temp.replace(self.folder / "team.json")
+        write_private(self.folder / "team.json", json.dumps(record, indent=2).encode(), synced=False)

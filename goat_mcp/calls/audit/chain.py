@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+import threading
 import time
 from collections.abc import Mapping
 from functools import lru_cache
@@ -47,7 +48,7 @@ NO_LINE = "0" * 64
 """`prev` of the very first line."""
 MAX_LINE_BYTES = 64 * 1024
 LOCK_WAIT_S = 1.0
-"""Each append takes some 50 us; a process that holds the lock longer is stopped."""
+"""Each append takes some 50 us; a process that holds the lock longer is stopped. Waited for in a thread only."""
 _LOCK_PAUSE_S = 0.0005
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 _OTHERS = 0o077
@@ -59,7 +60,7 @@ class Unsafe(OSError):
 
 
 class ChainFile:
-    """Appends lines under a lock on the file itself, so that several writers make one chain.
+    """Appends lines under a lock on the file itself, so that several writers make one chain. Any thread may append.
 
     The end of the file (number, hash, size) is remembered, and read again only if another process has written.
     """
@@ -68,6 +69,9 @@ class ChainFile:
         self.path = path
         self._max_bytes = max_bytes
         self._kept = kept
+        self._mutex = threading.RLock()
+        self._held: int | None = None
+        """The descriptor that stays locked after an append."""
         self._descriptor: int | None = None
         self._inode = 0
         self._facts: os.stat_result | None = None
@@ -78,24 +82,42 @@ class ChainFile:
         self._prev = NO_LINE
         self._lost = 0
 
+    def try_hold(self) -> bool:
+        """Lock the file if it is free; appends do not wait then until `release`."""
+        if not self._mutex.acquire(blocking=False):
+            return False
+        try:
+            self._held = self._lock(wait_s=0)
+        except OSError:  # busy, or `append` finds out
+            self._mutex.release()
+            return False
+        return True
+
+    def release(self) -> None:
+        self._held = None
+        self._unlock()
+        self._mutex.release()
+
     def append(self, fields: Mapping[str, Any]) -> None:
         """Write one line, whole or not at all. Raises `OSError`; a later line says how many were lost."""
-        try:
-            self._locked_append(fields)
-        except OSError:
-            self._lost += 1
-            self._end = None  # what is there now has to be looked at again
-            raise
+        with self._mutex:
+            try:
+                self._locked_append(fields)
+            except OSError:
+                self._lost += 1
+                self._end = None  # what is there now has to be looked at again
+                raise
 
     def check(self) -> None:
         """Raises `OSError` if nothing could be appended."""
-        descriptor = self._lock()
-        self._unlock(descriptor)
+        with self._mutex:
+            self._lock()
+            self._unlock()
 
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
-            self._descriptor = None
+            self._descriptor = self._held = None
 
     def _locked_append(self, fields: Mapping[str, Any]) -> None:
         descriptor = self._lock()
@@ -110,20 +132,18 @@ class ChainFile:
                 line = self._line(fields)
             self._write_line(descriptor, line)
         finally:
-            self._unlock(descriptor)
+            self._unlock()
 
-    def _lock(self) -> int:
+    def _lock(self, wait_s: float | None = None) -> int:
         """The file's descriptor, locked, and really the one the path names: another process may have rotated it."""
-        deadline_s = 0.0
+        deadline_s = time.monotonic() + (LOCK_WAIT_S if wait_s is None else wait_s)
         while True:
             descriptor = self._open()
-            if fcntl is not None:
+            if fcntl is not None and descriptor != self._held:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    now_s = time.monotonic()
-                    deadline_s = deadline_s or now_s + LOCK_WAIT_S
-                    if now_s > deadline_s:
+                    if time.monotonic() >= deadline_s:
                         raise OSError(errno.EBUSY, "another process holds the file", str(self.path)) from None
                     time.sleep(_LOCK_PAUSE_S)
                     continue
@@ -135,9 +155,9 @@ class ChainFile:
                 pass
             self.close()
 
-    def _unlock(self, descriptor: int) -> None:
-        if fcntl is not None and descriptor == self._descriptor:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    def _unlock(self) -> None:
+        if fcntl is not None and self._descriptor not in (None, self._held):
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _open(self) -> int:
         if self._descriptor is None:
@@ -178,7 +198,6 @@ class ChainFile:
         """Keep the full file under its number and begin the next one, which carries the chain on."""
         number = next_number(self.path)
         self.path.rename(rotated_name(self.path, number))
-        self._unlock(descriptor)
         self.close()
         descriptor = self._lock()
         self._catch_up(descriptor)

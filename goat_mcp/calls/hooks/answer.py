@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from goat_mcp.calls.hooks.options import HookEvent
+from goat_mcp.calls.hooks.settings import HookEvent
 from goat_mcp.core.errors import cut_middle
 
 MAX_CHARS = 10_000

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from goat_mcp.calls.hooks.options import TOOL_EVENTS, HookEvent, HookSettings
+from goat_mcp.calls.hooks.settings import TOOL_EVENTS, HookEvent, HookSettings
 from goat_mcp.core.names import CLAUDE_CODE_ALIASES, NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec, risk_and_hints

@@ -17,7 +17,7 @@ import anyio
 
 from goat_mcp.calls.hooks.answer import BLOCKS, HookAnswer, HookRun, read_answer
 from goat_mcp.calls.hooks.command import HookCommand, RuleMatch
-from goat_mcp.calls.hooks.options import HookEvent
+from goat_mcp.calls.hooks.settings import HookEvent
 from goat_mcp.calls.hooks.stages import HookOutcome, PostToolUse, PreToolUse, merged, verdict_word
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_block

@@ -18,7 +18,7 @@ from posixpath import basename, join, normpath, split
 from typing import NamedTuple
 
 from goat_mcp.calls.permissions.rule import Call, Rule
-from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleList
+from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
 
 _MAX_DIRECTORIES = 40

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.calls.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
 from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule
-from goat_mcp.calls.permissions.rules import RuleList, RuleSet, families_of
+from goat_mcp.calls.permissions.rule_set import RuleList, RuleSet, families_of
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.commands.shell.script_rules import CommandPattern

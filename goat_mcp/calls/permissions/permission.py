@@ -20,7 +20,7 @@ from goat_mcp.calls.permissions.decide import Decision, decide
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule, parse_rule
-from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleSet, families_of
+from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, RuleSet, families_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Reply

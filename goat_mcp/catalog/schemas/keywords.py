@@ -52,20 +52,16 @@ def is_well_formed(keyword: str, value: Any) -> bool:
     return form is None or form(value)
 
 
+def _is(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
+
+
 def _is_schema(value: Any) -> bool:
     return isinstance(value, dict | bool)
 
 
 def _are_schemas(value: Any) -> bool:
     return isinstance(value, list) and bool(cast("list[Any]", value)) and all(map(_is_schema, cast("list[Any]", value)))
-
-
-def _is_items(value: Any) -> bool:
-    return _is_schema(value) or _are_schemas(value)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _is_type(value: Any) -> bool:
@@ -75,10 +71,6 @@ def _is_type(value: Any) -> bool:
         return False
     kinds = cast("list[Any]", value)
     return all(isinstance(kind, str) and kind in _TYPES for kind in kinds) and len(set(kinds)) == len(kinds)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _are_texts(value: Any) -> bool:
@@ -92,38 +84,26 @@ def _are_texts_by_name(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_are_texts, cast("dict[str, Any]", value).values()))
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_positive(value: Any) -> bool:
-    return _is_number(value) and value > 0
 
 
 def _is_count(value: Any) -> bool:
     return _is_number(value) and value >= 0 and (isinstance(value, int) or value.is_integer())
 
 
-def _is_truth(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 _FORMS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(ONE, _is_schema),
     **dict.fromkeys(SEVERAL, _are_schemas),
-    **dict.fromkeys(NAMED, _is_object),
-    "items": _is_items,
-    "dependencies": _is_object,
+    **dict.fromkeys(NAMED, _is(dict)),
+    "items": lambda value: _is_schema(value) or _are_schemas(value),
+    "dependencies": _is(dict),
     "dependentRequired": _are_texts_by_name,
     "type": _is_type,
     "required": _are_texts,
-    "enum": _is_list,
+    "enum": _is(list),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    "multipleOf": _is_positive,
+    "multipleOf": lambda value: _is_number(value) and value > 0,
     **dict.fromkeys(
         (
             *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
@@ -131,7 +111,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
         ),
         _is_count,
     ),
-    "uniqueItems": _is_truth,
-    **dict.fromkeys(("pattern", "format", "title", "description", "$ref", "$schema", "$id", "$anchor"), _is_text),
-    **dict.fromkeys(("$dynamicRef", "$dynamicAnchor", "$comment"), _is_text),
+    "uniqueItems": _is(bool),
+    **dict.fromkeys(("pattern", "format", "title", "description", "$ref", "$schema", "$id", "$anchor"), _is(str)),
+    **dict.fromkeys(("$dynamicRef", "$dynamicAnchor", "$comment"), _is(str)),
 }

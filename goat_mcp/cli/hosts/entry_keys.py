@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from goat_mcp.cli.hosts.host import Key
 from goat_mcp.cli.hosts.references import Translation
+from goat_mcp.core.json_values import items, mapping
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*(.*)\Z")
 _COMMENT = re.compile(r"\s#.*\Z")
@@ -59,12 +60,15 @@ class NotImportable(ValueError):
 
 def write(draft: EntryDraft, meaning: Key, key: str, value: Any) -> None:
     """Put one key of a host's entry into ours. Raises `NotImportable`, `Untranslatable`."""
-    _WRITERS[meaning](draft, key, draft.translation.tree(value) if meaning in _TRANSLATED else value)
+    if meaning in _WRITERS:
+        _WRITERS[meaning](draft, key, draft.translation.tree(value) if meaning in _TRANSLATED else value)
+    elif meaning in _NOTES and (value or meaning is not Key.APPROVAL):
+        draft.notes.append(f"{key}: {_NOTES[meaning]}")
 
 
 def texts_of(value: Any) -> list[str]:
     """The texts of a list; none if it is no list."""
-    return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
+    return [str(item) for item in items(value)]
 
 
 def _same(draft: EntryDraft, key: str, value: Any) -> None:
@@ -106,8 +110,8 @@ def _pairs(key: str, value: Any) -> dict[str, str]:
 
 
 def _env_names(draft: EntryDraft, key: str, value: Any) -> None:
-    for item in cast("list[Any]", value) if isinstance(value, list) else []:
-        name: Any = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
+    for item in items(value):
+        name: Any = mapping(item).get("name", item)
         if isinstance(name, str):
             draft.env.setdefault(name, f"${{env:{name}:-}}")
     draft.notes.append(f"{key}: a variable that is not set reaches the server as an empty one")
@@ -198,23 +202,12 @@ def _tool_names(value: Any) -> list[str]:
     return [name.partition("(")[0] for name in texts_of(value)]
 
 
-def _approval(draft: EntryDraft, key: str, value: Any) -> None:
-    if value:
-        draft.notes.append(f"{key}: what runs unasked is said by permissions.allow in goat-mcp.yaml; left out")
-
-
-def _meaningless(draft: EntryDraft, key: str, value: Any) -> None:
-    """It does not concern the server."""
-
-
-def _login(draft: EntryDraft, key: str, value: Any) -> None:
-    draft.notes.append(f"{key}: the host's login is the host's; goat-mcp logs in on its own")
-
-
-def _start_wait(draft: EntryDraft, key: str, value: Any) -> None:
-    draft.notes.append(
-        f"{key}: not needed; goat-mcp lists what it knows at once and waits for a slow server behind that"
-    )
+_NOTES = {
+    Key.APPROVAL: "what runs unasked is said by permissions.allow in goat-mcp.yaml; left out",
+    Key.LOGIN: "the host's login is the host's; goat-mcp logs in on its own",
+    Key.START_WAIT: "not needed; goat-mcp lists what it knows at once and waits for a slow server behind that",
+}
+"""Keys that are left out with a note."""
 
 
 _WRITERS: Mapping[Key, Callable[[EntryDraft, str, Any], None]] = {
@@ -234,8 +227,4 @@ _WRITERS: Mapping[Key, Callable[[EntryDraft, str, Any], None]] = {
     Key.COMMAND_LINE: _command_line,
     Key.TOOLS_SHOWN: _tools_shown,
     Key.TOOLS_HIDDEN: _tools_hidden,
-    Key.APPROVAL: _approval,
-    Key.MEANINGLESS: _meaningless,
-    Key.LOGIN: _login,
-    Key.START_WAIT: _start_wait,
 }

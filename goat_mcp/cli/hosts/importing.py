@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file, replace_bytes
@@ -19,6 +19,7 @@ from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.switches import off_switch, projects_without
 from goat_mcp.cli.hosts.translate import Translated, translated
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
 from goat_mcp.upstreams.config.entry import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
@@ -55,14 +56,11 @@ def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
 
 def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
     """Program and arguments of an entry; empty if it has none."""
-    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    fields = mapping(entry)
     command, args = fields.get("command", fields.get("cmd")), fields.get("args")
-    if isinstance(command, dict):
-        inner = cast("dict[str, Any]", command)
+    if inner := mapping(command):
         command, args = inner.get("path"), inner.get("args")
-    words = [command, *(cast("list[Any]", args) if isinstance(args, list) else [])]
-    if isinstance(command, list):
-        words = cast("list[Any]", command)
+    words = items(command) or [command, *items(args)]
     texts = [word for word in words if isinstance(word, str)]
     return (texts[0], texts[1:]) if texts else ("", [])
 
@@ -70,10 +68,8 @@ def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
 def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
     """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty if it reads that file."""
     _, args = launch_of(host, entry)
-    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-    env: Any = fields.get(host.env_key)
     named = list(upstream_files_of(args))
-    if isinstance(env, dict) and isinstance(variable := cast("dict[str, Any]", env).get(UPSTREAMS_VARIABLE), str):
+    if isinstance(variable := mapping(mapping(entry).get(host.env_key)).get(UPSTREAMS_VARIABLE), str):
         named.append(variable)
     if not named and any(arg.partition("=")[0] == "--config" for arg in args):
         return "the upstreams that its --config names"
@@ -190,13 +186,9 @@ def _with_us(file: HostFile, gone: Sequence[str], into: Path, machine: HostEnvir
         return file.data
     env = {name: machine.environ[name] for name in _HANDED_ON if machine.environ.get(name)}
     launch = own_launch(None if into.resolve() == own_upstreams_file().resolve() else into.absolute())
-    add = {} if ours else {_free(entries, gone): own_entry(file.host, launch, env)}
+    free = (name for name in (OWN_NAME, "goat-mcp", "goat-mcp-gateway") if name not in entries or name in gone)
+    add = {} if ours else {next(free, "goat-mcp-2"): own_entry(file.host, launch, env)}
     return file.changed(remove=gone, add=add)
-
-
-def _free(entries: dict[str, Any], gone: Sequence[str]) -> str:
-    names: Iterator[str] = (name for name in (OWN_NAME, "goat-mcp", "goat-mcp-gateway"))
-    return next((name for name in names if name not in entries or name in gone), "goat-mcp-2")
 
 
 def carry_out(plan: ImportPlan, state: StateDirectory) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, count
-from typing import Any, cast
+from typing import Any
 
 from goat_mcp.cli.hosts.translate import Translated
+from goat_mcp.core.json_values import items, mapping
 from goat_mcp.core.names import InvalidName, clean_server_name
 
 TOOL_LIMITS = ("enabled_tools", "disabled_tools")
@@ -41,8 +42,7 @@ def _is_kept(key: str, kept: Mapping[str, Any], dropped: Mapping[str, Any]) -> b
 
 
 def _tool_names(entry: Mapping[str, Any], key: str) -> set[str] | None:
-    value = entry.get(key)
-    return {str(item) for item in cast("list[Any]", value)} if isinstance(value, list) else None
+    return {str(item) for item in items(entry[key])} if isinstance(entry.get(key), list) else None
 
 
 _NAMED = ("env", "headers")
@@ -91,7 +91,11 @@ class Merging:
         twins = [
             (name, entry)
             for name in self._alike.get(_launch(found.entry), ())
-            if _same_values(entry := self._entry(name), found.entry, same_name=name == found.name)
+            if _same_values(
+                entry := (self.new[name] if name in self.new else self.there[name]),
+                found.entry,
+                same_name=name == found.name,
+            )
         ]
         if twins:
             fitting = (
@@ -105,9 +109,6 @@ class Merging:
         self._note(name, found.entry)
         notes = [] if name == found.name else [f"there is another {found.name} already; this one is {name}"]
         return MergedServer(found.name, ImportOutcome.IMPORTED, name, (*notes, *found.notes))
-
-    def _entry(self, name: str) -> Mapping[str, Any]:
-        return self.new[name] if name in self.new else self.there[name]
 
     def _present(self, name: str, entry: Mapping[str, Any], found: Translated) -> MergedServer:
         theirs = found.entry or {}
@@ -125,7 +126,7 @@ class Merging:
 
     def _note(self, name: str, entry: Any) -> None:
         self._used.add(_cleaned(name))
-        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        fields = mapping(entry)
         if fields and all(isinstance(fields.get(key) or {}, dict) for key in _NAMED):
             self._alike.setdefault(_launch(fields), []).append(name)
 
@@ -137,7 +138,7 @@ class Merging:
 
 def _launch(entry: Mapping[str, Any]) -> str:
     """What two entries that start or call the same have in common, but for values that may be secrets."""
-    names = [sorted(map(str, cast("dict[str, Any]", entry.get(key) or {}))) for key in _NAMED]
+    names = [sorted(map(str, mapping(entry.get(key)))) for key in _NAMED]
     return json.dumps([*(entry.get(key) or None for key in ("command", "args", "url", "cwd")), *names])
 
 
@@ -168,7 +169,7 @@ def _written(entry: Mapping[str, Any], keys: Sequence[str]) -> str:
 def _same_values(ours: Mapping[str, Any], theirs: Mapping[str, Any], *, same_name: bool) -> bool:
     """A secret that the user has since moved to the keyring is still the same one. Options are `lost_options`'s."""
     for key in _NAMED:
-        mine, other = (cast("dict[str, Any]", entry.get(key) or {}) for entry in (ours, theirs))
+        mine, other = mapping(ours.get(key)), mapping(theirs.get(key))
         if any(mine[name] != other[name] and not (same_name and "${" in str(mine[name])) for name in other):
             return False
     return True

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import mapping, mappings
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,9 @@ class Source:
         return self.file.host
 
     @property
-    def inputs(self) -> Sequence[dict[str, Any]]:
+    def inputs(self) -> Sequence[Mapping[str, Any]]:
         """What VS Code asks its user for."""
-        found: Any = self.file.tree.get("inputs")
-        items = cast("list[Any]", found) if isinstance(found, list) else []
-        return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+        return mappings(self.file.tree.get("inputs"))
 
     @property
     def projects(self) -> list[str]:
@@ -37,11 +36,7 @@ class Source:
         if not self.host.per_project or self.project is not None:
             return []
         top, _, last = self.host.per_project
-        found: Any = self.file.tree.get(top)
-        folders = cast("dict[str, Any]", found).items() if isinstance(found, dict) else ()
-        return [
-            folder for folder, entry in folders if isinstance(entry, dict) and cast("dict[str, Any]", entry).get(last)
-        ]
+        return [folder for folder, entry in mapping(self.file.tree.get(top)).items() if mapping(entry).get(last)]
 
 
 def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None) -> Iterator[Source]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from goat_mcp.cli.hosts.host import ConfigLocation, Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import read_host_file
 from goat_mcp.cli.hosts.sources import Source
+from goat_mcp.core.json_values import items, mapping, mappings
 
 WhyOff = Callable[[str, Any], str]
 """Why the host would not start the server of this name and entry, in words; empty if it would."""
@@ -72,20 +73,14 @@ def _claude_code(source: Source, machine: HostEnvironment) -> WhyOff:
 
 def _is_denied(trees: Iterable[Mapping[str, Any]], name: str, entry: Any) -> bool:
     """By its name, its whole command line, or its address, where `*` is anything."""
-    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-    args = fields.get("args")
-    line = [fields.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else [])]
-    for tree in trees:
-        given = tree.get("deniedMcpServers")
-        for rule in cast("list[Any]", given) if isinstance(given, list) else []:
-            if not isinstance(rule, dict):
-                continue
-            said = cast("dict[str, Any]", rule)
-            address = said.get("serverUrl")
-            if said.get("serverName") == name or said.get("serverCommand") == line:
-                return True
-            if isinstance(address, str) and fnmatchcase(str(fields.get("url", "")), address.replace("[", "[[]")):
-                return True
+    fields = mapping(entry)
+    line = [fields.get("command"), *items(fields.get("args"))]
+    for rule in (rule for tree in trees for rule in mappings(tree.get("deniedMcpServers"))):
+        address = rule.get("serverUrl")
+        if rule.get("serverName") == name or rule.get("serverCommand") == line:
+            return True
+        if isinstance(address, str) and fnmatchcase(str(fields.get("url", "")), address.replace("[", "[[]")):
+            return True
     return False
 
 
@@ -172,13 +167,11 @@ def _tree(host: Host, path: Path | None) -> Mapping[str, Any]:
 
 
 def _object(tree: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = tree.get(key)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return mapping(tree.get(key))
 
 
 def _names(tree: Mapping[str, Any], key: str) -> set[str]:
-    found = tree.get(key)
-    return {str(name) for name in cast("list[Any]", found)} if isinstance(found, list) else set()
+    return {str(name) for name in items(tree.get(key))}
 
 
 def _in_any(trees: Iterable[Mapping[str, Any]], key: str) -> set[str]:

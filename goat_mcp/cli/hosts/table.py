@@ -38,17 +38,19 @@ _COMMON: Mapping[str, Key] = {
 
 _MCP_SERVERS = ("mcpServers",)
 
+
+def _of_application(path: str) -> ConfigLocation:
+    """A file where desktop applications of the platform keep theirs."""
+    return ConfigLocation(linux=f"{{config}}/{path}", darwin=f"{{support}}/{path}", win32=f"{{appdata}}/{path}")
+
+
 _ROWS = (
     Host(
         "claude-desktop",
         "Claude Desktop",
         "json",
         _MCP_SERVERS,
-        user=ConfigLocation(
-            linux="{config}/Claude/claude_desktop_config.json",
-            darwin="{support}/Claude/claude_desktop_config.json",
-            win32="{appdata}/Claude/claude_desktop_config.json",
-        ),
+        user=_of_application("Claude/claude_desktop_config.json"),
         after="Quit Claude Desktop entirely and start it again.",
     ),
     Host(
@@ -59,11 +61,7 @@ _ROWS = (
         user=ConfigLocation(any="{CLAUDE_CONFIG_DIR|}/.claude.json"),
         project=".mcp.json",
         per_project=("projects", "*", "mcpServers"),
-        keys={
-            "timeout": Key.MILLISECONDS,
-            "headersHelper": Key.LOGIN,
-            "alwaysLoad": Key.MEANINGLESS,
-        },
+        keys={"timeout": Key.MILLISECONDS, "headersHelper": Key.LOGIN, "alwaysLoad": Key.MEANINGLESS},
         variables=Variables.SHELL,
         own_entry={"type": "stdio"},
         after="Start a new session of Claude Code.",
@@ -85,11 +83,7 @@ _ROWS = (
         "VS Code",
         "jsonc",
         ("servers",),
-        user=ConfigLocation(
-            linux="{config}/Code/User/mcp.json",
-            darwin="{support}/Code/User/mcp.json",
-            win32="{appdata}/Code/User/mcp.json",
-        ),
+        user=_of_application("Code/User/mcp.json"),
         project=".vscode/mcp.json",
         keys={"envFile": Key.ENV_FILE, "dev": Key.MEANINGLESS, "gallery": Key.MEANINGLESS, "version": Key.MEANINGLESS},
         variables=Variables.EDITOR,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
@@ -51,7 +50,8 @@ def _servers_back(last: Receipt, now: HostFile) -> bytes:
 def plan_uninstall(source: Source, state: StateDirectory) -> tuple[bool, Change]:
     """The host's file without goat-mcp, and whether that is what it was before. Raises `ToolError`."""
     file = source.file
-    last = _last(state, file.path, file.root)
+    kept = Receipts(state, file.path).all()
+    last = kept[-1] if kept and kept[-1].root == tuple(file.root) else None
     ours: Sequence[str] = own_names(file.host, file.entries)
     if last is not None and file.data is not None and sha256(file.data) == last.wrote_sha256:
         if last.why == "move":
@@ -62,8 +62,3 @@ def plan_uninstall(source: Source, state: StateDirectory) -> tuple[bool, Change]
             )
         return True, Change(file.path, file.data, last.before)
     return False, Change(file.path, file.data, file.changed(remove=ours, add={}) if ours else file.data)
-
-
-def _last(state: StateDirectory, path: Path, root: Sequence[str]) -> Receipt | None:
-    kept = Receipts(state, path).all()
-    return kept[-1] if kept and kept[-1].root == tuple(root) else None

@@ -2,7 +2,7 @@
 
 It sees names (of CONNECT, of plain HTTP URLs), not what goes through a tunnel: a server with many hosts at one address
 can be asked for another one inside TLS. Runs in the gateway's event loop. `proxy_connection` parses and relays one
-request. In a sandbox with its own network, `listener_launcher` makes the listening socket; `InnerServer` serves it.
+request. In a sandbox with its own network, `confined_start` makes the listening socket; `InnerServer` serves it.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class DomainProxy:
         in_loop(server.wait)
         descriptor = theirs.detach()
         return InnerListener(
-            launcher=(*launcher_command("listener_launcher"), str(descriptor), str(INNER_PORT)),
+            launcher=(*launcher_command("confined_start", "listener_main"), str(descriptor), str(INNER_PORT)),
             readable=launcher_needs(),
             descriptor=descriptor,
             environment=_proxy_variables(f"http://127.0.0.1:{INNER_PORT}"),

@@ -45,7 +45,7 @@ def sandbox(options: SandboxOptions, services: SandboxServices) -> Sandbox:
     """Tries nothing and touches no file yet."""
 
     def clean_up_at_the_end() -> None:
-        services.run_at_the_end((*launcher_command("placeholders"), str(services.state.folder("sandbox"))))
+        services.run_at_the_end((*launcher_command("placeholders", "main"), str(services.state.folder("sandbox"))))
 
     @cache
     def placeholders() -> Placeholders:

@@ -1,6 +1,6 @@
 """Landlock, for systems where bubblewrap does not work: which rights a confined program keeps, and what stays open.
 
-The kernel interface is in `processes.landlock`; the process that restricts itself is `landlock_launcher`.
+The kernel interface is in `processes.landlock`; the process that restricts itself is `confined_start`.
 
 A writable tree is writable as a whole: Landlock has no rule that excludes `.git/hooks` from a root, and rules for each
 entry of a root instead would let nobody make a file beside them, not even git its lock. So `Bounds.pinned`,
@@ -193,7 +193,7 @@ class Landlock:
             return protected.changes()
 
         return Launch(
-            arguments=(*launcher_command("landlock_launcher"), *options, "--", *job.arguments),
+            arguments=(*launcher_command("confined_start", "landlock_main"), *options, "--", *job.arguments),
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,

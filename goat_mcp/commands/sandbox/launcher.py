@@ -1,7 +1,7 @@
 """The command that starts one of our small programs, which prepare a process from within and then become the program.
 
-Each is a module with a `main(arguments)` in this package. It runs in a Python that has loaded nothing else, and every
-sandboxed program waits for it: it imports only what costs next to nothing.
+Each is a function of a module in this package that takes its arguments. It runs in a Python that has loaded nothing
+else, and every sandboxed program waits for it: it imports only what costs next to nothing.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import sys
 for name in ("goat_mcp", "goat_mcp.commands", "goat_mcp.commands.sandbox", "goat_mcp.processes"):
     package = sys.modules[name] = type(sys)(name)
     package.__path__ = ["/".join([sys.argv[1], *name.split(".")[1:]])]
-from goat_mcp.commands.sandbox.{module} import main
-main(sys.argv[2:])
+from goat_mcp.commands.sandbox.{module} import {function}
+{function}(sys.argv[2:])
 """
 _OPTIONS = ("-I", "-S", "-X", "frozen_modules=on")
 
 
-def launcher_command(module: str) -> tuple[str, ...]:
+def launcher_command(module: str, function: str) -> tuple[str, ...]:
     """The words before a launcher's own arguments. The interpreter has its real path, for other roots."""
-    start = _START.format(module=module)
+    start = _START.format(module=module, function=function)
     return (os.path.realpath(sys.executable), *_OPTIONS, "-c", start, str(_PACKAGE))
 
 

@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -128,7 +128,7 @@ class StagedChanges:
 class ChangeAudit(Protocol):
     def user_action(
         self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
-    ) -> AbstractContextManager[list[str]]:
+    ) -> AbstractAsyncContextManager[list[str]]:
         """Written before the block runs and after it; the block adds the error codes of what was refused."""
         ...
 
@@ -138,7 +138,7 @@ class NoAudit:
 
     def user_action(
         self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
-    ) -> AbstractContextManager[list[str]]:
+    ) -> AbstractAsyncContextManager[list[str]]:
         return nullcontext(list[str]())
 
 
@@ -209,7 +209,7 @@ class Review:
 
         Raises `ToolError`: NOT_FOUND; STALE if the file is not the one it was made from. The change then stays.
         """
-        with self.record.user_action("review apply", {"change": id}, decider.context(), decider.rule(id)):
+        async with self.record.user_action("review apply", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             async with self.workspace.lock(staged.path):
                 not_kept = await anyio.to_thread.run_sync(self._apply, id, decider.principal)
@@ -218,7 +218,7 @@ class Review:
 
     async def reject(self, id: str, decider: Decider = TERMINAL) -> StagedChange:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
-        with self.record.user_action("review reject", {"change": id}, decider.context(), decider.rule(id)):
+        async with self.record.user_action("review reject", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             await anyio.to_thread.run_sync(self.queue.remove, id)
         self.announce(id, staged.author.principal)

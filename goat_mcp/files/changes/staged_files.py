@@ -1,4 +1,5 @@
-"""One call's files in review mode: a change is staged, and a person is asked about it if one can be reached.
+"""Files as calls change them: written and journaled, or staged in review mode, and then a person is asked if one can be
+reached.
 
 What a session has staged is what that session reads and goes on from, as long as it waits. Everybody else, commands
 and searches too, sees the file as it is on disk. Source: goa, "In review mode, writes are queued for approval".
@@ -10,16 +11,18 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Ask, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block, with_notices
-from goat_mcp.files.changes.call_files import DirectFiles, with_not_kept
+from goat_mcp.files.changes.call_files import CallFiles, DirectFiles, JournaledFiles, WriteListener, with_not_kept
 from goat_mcp.files.changes.change import Author, Content, sha256_of, sha256_on_disk
 from goat_mcp.files.changes.review import Decider, Review, StagedChange
 from goat_mcp.files.documents.visible_text import shown_path
@@ -235,3 +238,35 @@ def _staged_result(result: ToolResult, staged: StagedChange | None, head: str, d
     if staged is not None:
         facts["change_id"] = staged.id
     return replace(result, content=(text_block(text),), facts=facts)
+
+
+class FileChanges:
+    """The `Changes` of a gateway: journaled, or staged if `review_mode` says so."""
+
+    def __init__(self, review: Review, *, review_mode: bool, written: WriteListener | None = None) -> None:
+        """`written` is called for each file that was written at once; not for those that a person applies later."""
+        self.review = review
+        self._written = written
+        self._stage = SessionStage(review) if review_mode else None
+
+    def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles:
+        author = Author(tool, ctx.call_id, ctx.session_key, ctx.principal)
+        if self._stage is None:
+            return JournaledFiles(workspace, self.review.journal, author, self._written)
+        return StagedFiles(workspace, self._stage, author, ctx.ask)
+
+    def waiting_of(self, session: str) -> Mapping[Path, tuple[str, Path | None]]:
+        """What is to become of the files that a session has changed, as long as it waits for a person: the change's id,
+        and the file that holds what it is to hold (None: it is to go). Blocking."""
+        if self._stage is None:
+            return {}
+        queue = self.review.queue
+        return {
+            staged.path: (staged.id, queue.content_path(staged.id) if staged.after else None)
+            for staged in self._stage.of(session)
+        }
+
+    def prune(self) -> None:
+        """Forget what is too old or too much. Blocking."""
+        self.review.journal.prune()
+        self.review.queue.prune(self.review.journal.limits.days)

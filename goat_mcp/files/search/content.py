@@ -35,6 +35,7 @@ _MAX_HALVES = 20
 _SECOND_LOOK_S = 2.0
 _SECOND_LOOK_FILES = 1000
 _TERM_MARK = re.compile(r"\\?\|")
+_ESCAPED_OR_CLASS = re.compile(r"\\.|\[[^]]*\]?")
 
 
 @dataclass(frozen=True)
@@ -140,23 +141,9 @@ def _bare(term: str) -> str:
 
 
 def _is_balanced(term: str) -> bool:
-    """Whether each group that opens closes; what is escaped or in a class opens and closes none."""
-    depth = 0
-    is_escaped = in_class = False
-    for char in term:
-        if is_escaped:
-            is_escaped = False
-        elif char == "\\":
-            is_escaped = True
-        elif in_class:
-            in_class = char != "]"
-        elif char == "[":
-            in_class = True
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-            if depth < 0:
-                return False
-    return depth == 0
+    """Whether as many groups open as close; what is escaped or in a class opens and closes none."""
+    plain = _ESCAPED_OR_CLASS.sub("", term)
+    return plain.count("(") == plain.count(")")
 
 
 def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> ContentMatches:

@@ -61,12 +61,24 @@ class AnyVersion:
 
 
 @dataclass(frozen=True)
-class OpenedFile:
-    """A regular file, open for reading."""
-
+class _Opened:
     fd: int
     stat: os.stat_result
     real_path: Path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.fd)
+
+
+@dataclass(frozen=True)
+class OpenedFile(_Opened):
+    """A regular file, open for reading."""
+
     opened_at_ns: int = field(default_factory=time.time_ns)
 
     def read(self) -> bytes:
@@ -88,30 +100,10 @@ class OpenedFile:
         identity = FileIdentity.settled(now, self.opened_at_ns) if unchanged else None
         return FileVersion(hashlib.sha256(data).hexdigest(), len(data), now.st_mtime_ns, identity)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self.fd)
-
 
 @dataclass(frozen=True)
-class OpenedDirectory:
+class OpenedDirectory(_Opened):
     """A directory; `fd` can be listed and used as `dir_fd`."""
-
-    fd: int
-    stat: os.stat_result
-    real_path: Path
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self.fd)
 
 
 def hash_of(fd: int) -> str:

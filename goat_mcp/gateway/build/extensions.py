@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goat_mcp.calls.permissions.rules import RuleConditions
+from goat_mcp.calls.permissions.rule_set import RuleConditions
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.settings.settings import BrokenSettings, Settings

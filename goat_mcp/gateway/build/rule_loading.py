@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.rule import BrokenRule, CommandSpecifier, Rule, parse_rule
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules

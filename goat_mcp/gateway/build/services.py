@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
@@ -35,7 +35,7 @@ from goat_mcp.web.http import HttpClient
 if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
-    from goat_mcp.files.changes.file_changes import FileChanges
+    from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
 
 RunsUnasked = Callable[[str, str], bool]
@@ -147,9 +147,9 @@ class Services:
         return PidsCgroups()
 
     def _changes(self) -> FileChanges:
-        from goat_mcp.files.changes.file_changes import FileChanges
         from goat_mcp.files.changes.journal import Journal, JournalLimits
         from goat_mcp.files.changes.review import Review, StagedChanges
+        from goat_mcp.files.changes.staged_files import FileChanges
 
         def warn(path: Path) -> None:
             self.telemetry.warning("damaged record set aside", path=str(path))

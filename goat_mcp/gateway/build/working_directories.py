@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from goat_mcp.calls.permissions.rules import FileRules, RuleSet
+from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.roots import default_roots

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
@@ -24,7 +23,8 @@ from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -60,13 +60,6 @@ _EXIT: dict[ReasonCode, ExitCode] = {
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
 _MAX_FILES = 2000
-
-_NODE = frozenset({"npx", "bunx", "pnpx"})
-_PYTHON = frozenset({"uvx", "pipx"})
-_WORDS = frozenset({"run", "exec", "dlx", "tool", "x"})
-_TAKES_A_WORD = frozenset({"--from", "--with", "--python", "-p", "--package", "--index", "--spec", "-w"})
-_NODE_VERSION = re.compile(r"^@?[^@]+@v?\d[\w.+-]*$")
-_PYTHON_VERSION = re.compile(r"(==|@)v?\d[\w.!+-]*$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,13 +143,13 @@ def _of(code: ReasonCode, name: str, detail: str) -> Finding:
 def launch_findings(config: UpstreamConfig) -> Iterator[Finding]:
     """A launch that fetches whatever version is newest: what runs tomorrow is not what was reviewed today (PIN-2)."""
     target = config.target
-    if isinstance(target, StdioLaunch) and (package := unpinned_package(target)):
+    if advice := unpinned_launch(config):
+        what, _, remedy = advice.partition("; ")
         yield Finding(
             id="unpinned_launch",
             about=config.name,
-            detail=f"{target.command} fetches {package} in whatever version is newest when it starts",
-            fix=f"Name the version you have looked at, e.g. {package.partition('@latest')[0] or package}"
-            + ("==1.2.3" if "uv" in target.command or "pipx" in target.command else "@1.2.3"),
+            detail=f"{what}: what runs is whatever is newest when it starts",
+            fix=f"Name the version you have looked at: {remedy}.",
         )
     elif isinstance(target, HttpEndpoint) and target.headers and _is_in_the_clear(target.url):
         yield Finding(
@@ -165,37 +158,6 @@ def launch_findings(config: UpstreamConfig) -> Iterator[Finding]:
             detail=f"{target.url.partition('?')[0]} gets headers over http, where anybody on the way reads them",
             fix="Write https.",
         )
-
-
-def unpinned_package(launch: StdioLaunch) -> str:
-    """The package that is fetched in no certain version; empty if there is none that we can see."""
-    program = PurePath(launch.command).name.removesuffix(".cmd").removesuffix(".exe").lower()
-    if program in _NODE:
-        package, pinned = _package(launch.args, ("--package", "-p")), _NODE_VERSION
-    elif program in _PYTHON:
-        package, pinned = _package(launch.args, ("--from", "--spec")), _PYTHON_VERSION
-    else:
-        return ""
-    is_local = package.startswith((".", "/", "~")) or "://" in package
-    return "" if not package or is_local or pinned.search(package) else package
-
-
-def _package(args: tuple[str, ...], named_by: tuple[str, ...]) -> str:
-    """What such a program fetches: what an option names, else its first word."""
-    first = ""
-    words = iter(args)
-    for word in words:
-        option, _, value = word.partition("=")
-        if option in named_by:
-            return value or next(words, "")
-        if option in _TAKES_A_WORD:
-            if not value:
-                next(words, "")
-        elif not word.startswith("-") and word not in _WORDS:
-            first = word
-            break
-    rest = list(words)
-    return next((rest[at + 1] for at, word in enumerate(rest[:-1]) if word in named_by and not first), first)
 
 
 def _is_in_the_clear(url: str) -> bool:

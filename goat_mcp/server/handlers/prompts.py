@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
@@ -15,20 +16,20 @@ from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_completion, downgraded_messages, sanitized_answer
 
 
+@dataclass(eq=False)
 class Prompts:
     """Handlers of `prompts/list`, `prompts/get` and `completion/complete`."""
 
-    def __init__(self, gateway: Gateway, lists: ResourceLists, requests: Requests) -> None:
-        self._gateway = gateway
-        self._lists = lists
-        self._requests = requests
+    gateway: Gateway
+    lists: ResourceLists
+    requests: Requests
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._lists.page("prompts", "prompts", (), params, self._requests.reader(ctx).rights)
+        return await self.lists.page("prompts", "prompts", (), params, self.requests.reader(ctx).rights)
 
     async def get(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        calls = self._gateway.on_demand.resource_calls()
-        outcome = await self._requests.converse(
+        calls = self.gateway.on_demand.resource_calls()
+        outcome = await self.requests.converse(
             ctx, params, lambda context: calls.get_prompt(params.name, params.arguments, context)
         )
         if isinstance(outcome, types.InputRequiredResult):
@@ -42,9 +43,9 @@ class Prompts:
         if self._is_ours(params):
             # Known, and nothing to choose from (AGG-2).
             return downgraded_completion({}, ctx.protocol_version)
-        context = self._requests.context(ctx)
+        context = self.requests.context(ctx)
         try:
-            calls = self._gateway.on_demand.resource_calls()
+            calls = self.gateway.on_demand.resource_calls()
             outcome = await calls.complete({**sent, "_meta": context.meta}, context)
         except UpstreamError as refused:
             raise relayed_error(refused) from None
@@ -54,5 +55,5 @@ class Prompts:
 
     def _is_ours(self, params: types.CompleteRequestParams) -> bool:
         uri = params.ref.uri if isinstance(params.ref, types.ResourceTemplateReference) else None
-        providers = self._gateway.resources.providers
+        providers = self.gateway.resources.providers
         return any(uri == template["uriTemplate"] for provider in providers for template in provider.templates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
@@ -31,35 +32,35 @@ LISTEN_WAIT_S = 10.0
 """How long a change stream waits for upstreams before it says which changes it reports."""
 
 
+@dataclass(eq=False)
 class Resources:
     """Handlers of `resources/list`, `resources/templates/list` and `resources/read`."""
 
-    def __init__(self, gateway: Gateway, lists: ResourceLists, requests: Requests) -> None:
-        self._gateway = gateway
-        self._lists = lists
-        self._requests = requests
+    gateway: Gateway
+    lists: ResourceLists
+    requests: Requests
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._lists.page(
-            "resources", "resources", self._own("entries"), params, self._requests.reader(ctx).rights
+        return await self.lists.page(
+            "resources", "resources", self._own("entries"), params, self.requests.reader(ctx).rights
         )
 
     async def templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._lists.page(
-            "templates", "resourceTemplates", self._own("templates"), params, self._requests.reader(ctx).rights
+        return await self.lists.page(
+            "templates", "resourceTemplates", self._own("templates"), params, self.requests.reader(ctx).rights
         )
 
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
-        if (reading := await self.own_reading(uri, self._requests.reader(ctx))) is not None:
+        if (reading := await self.own_reading(uri, self.requests.reader(ctx))) is not None:
             text = escaped_surrogates(reading.text)
             contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=text)
             return types.ReadResourceResult(contents=[contents])
         if uri.startswith(OWN):
             raise no_such_resource(uri, ctx.protocol_version)
 
-        calls = self._gateway.on_demand.resource_calls()
-        outcome = await self._requests.converse(ctx, params, lambda context: calls.read(uri, context))
+        calls = self.gateway.on_demand.resource_calls()
+        outcome = await self.requests.converse(ctx, params, lambda context: calls.read(uri, context))
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
@@ -71,30 +72,30 @@ class Resources:
     async def own_reading(self, uri: str, reader: ToolContext) -> Reading | None:
         """What one of our own holds; None where there is nothing, or nothing of this principal's."""
         if uri.startswith(OWN):
-            for provider in self._gateway.resources.providers:
+            for provider in self.gateway.resources.providers:
                 if (reading := await provider.read(uri, reader)) is not None:
                     return reading
         return None
 
     def _own(self, member: str) -> Sequence[Mapping[str, Any]]:
-        return [entry for provider in self._gateway.resources.providers for entry in getattr(provider, member)]
+        return [entry for provider in self.gateway.resources.providers for entry in getattr(provider, member)]
 
 
+@dataclass(eq=False)
 class Subscriptions:
     """Handlers of `resources/subscribe`, `resources/unsubscribe` and `subscriptions/listen` (CHG-3, CHG-4).
 
     If somebody watches a resource of an upstream, that upstream is watched for as long.
     """
 
-    def __init__(self, gateway: Gateway, changes: ChangeHub, resources: Resources, requests: Requests) -> None:
-        self._gateway = gateway
-        self._changes = changes
-        self._resources = resources
-        self._requests = requests
+    gateway: Gateway
+    changes: ChangeHub
+    resources: Resources
+    requests: Requests
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         uri = str(params.uri)
-        if self._changes.is_subscribed(ctx, uri):
+        if self.changes.is_subscribed(ctx, uri):
             return types.EmptyResult()
         try:
             release = await self._watch(ctx, uri)
@@ -102,13 +103,13 @@ class Subscriptions:
             raise refusal(refused) from None
         except UpstreamError as refused:
             raise relayed_error(refused) from None
-        if not await self._changes.subscribe(ctx, uri, release):
+        if not await self.changes.subscribe(ctx, uri, release):
             release()
             raise MCPError(code=types.INVALID_PARAMS, message=f"a client may watch {MAX_SUBSCRIPTIONS} resources")
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._changes.unsubscribe(ctx, str(params.uri))
+        self.changes.unsubscribe(ctx, str(params.uri))
         return types.EmptyResult()
 
     async def listen(
@@ -119,7 +120,7 @@ class Subscriptions:
         with ExitStack() as watched:
             agreed = await self._watch_all(ctx, requested, watched)
             filter = params.notifications.model_copy(update={"resource_subscriptions": agreed or None})
-            return await self._changes.listen(ctx, params.model_copy(update={"notifications": filter}))
+            return await self.changes.listen(ctx, params.model_copy(update={"notifications": filter}))
 
     async def _watch_all(self, ctx: Context, uris: list[str], watched: ExitStack) -> list[str]:
         agreed: set[str] = set()
@@ -142,13 +143,13 @@ class Subscriptions:
         """
         if uri.startswith(OWN):
             # What cannot be read cannot be watched.
-            if await self._resources.own_reading(uri, self._requests.reader(ctx)) is None:
+            if await self.resources.own_reading(uri, self.requests.reader(ctx)) is None:
                 raise no_such_resource(uri, ctx.protocol_version)
             return _nothing
-        source = await self._gateway.on_demand.resource_calls().find_owner(uri, self._requests.reader(ctx))
+        source = await self.gateway.on_demand.resource_calls().find_owner(uri, self.requests.reader(ctx))
         if source is None:
             raise no_such_resource(uri, ctx.protocol_version)
-        subscriptions = self._gateway.upstreams.upstream(source).subscriptions()
+        subscriptions = self.gateway.upstreams.upstream(source).subscriptions()
         await subscriptions.add(uri, LISTEN_WAIT_S)
         return partial(subscriptions.remove, uri)
 

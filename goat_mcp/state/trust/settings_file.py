@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.core.json_values import has_more_parts
 from goat_mcp.state.file_safety import why_folder_unsafe, why_readable, why_writable
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 
@@ -116,21 +117,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, Any]:
         return {}
     if not isinstance(loaded, dict):
         raise BrokenFile(f"{path}: wants settings as `key: value`, got {type(loaded).__name__}")
-    if not _is_bounded(loaded):
+    # Few lines of YAML can stand for more values than there is memory for, or for one that holds itself.
+    if has_more_parts(loaded, MAX_VALUES):
         raise BrokenFile(f"{path}: holds more than {MAX_VALUES} values; aliases count each time")
     return cast("dict[str, Any]", loaded)
-
-
-def _is_bounded(value: Any) -> bool:
-    """Few lines of YAML can stand for more values than there is memory for, or for one that holds itself."""
-    count, left = 0, [value]
-    while left:
-        one = left.pop()
-        count += 1
-        if count > MAX_VALUES:
-            return False
-        if isinstance(one, dict):
-            left.extend(cast("dict[Any, Any]", one).values())
-        elif isinstance(one, list | tuple | set):
-            left.extend(cast("list[Any]", one))
-    return True

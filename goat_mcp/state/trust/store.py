@@ -6,15 +6,14 @@ A file that is damaged, or that somebody else could have written, stands for no 
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
 from goat_mcp.state.private_file import TEMP_PREFIX, set_aside, write_private
 
@@ -92,18 +91,6 @@ class TrustStore:
         data = (json.dumps(document, indent=1) + "\n").encode("ascii")
         write_private(self.path, data, outlasts_power=True)
 
-    @contextmanager
-    def _locked(self) -> Generator[None]:
+    def _locked(self) -> AbstractContextManager[None]:
         """Alone among our processes: of two decisions at a time none is lost."""
-        folder = self._state.folder()
-        if os.name != "posix":
-            yield
-            return
-        import fcntl
-
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        return exclusive(self._state.folder() / "trust.lock")

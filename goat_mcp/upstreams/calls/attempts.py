@@ -170,9 +170,9 @@ def error_message(config: UpstreamConfig, fault: Fault, *, is_call: bool) -> Too
 
 
 MAX_ROUNDS = 10
-MAX_OFFERS = 2
+MAX_LOGINS = 2
 """Logins for one request: one to get in, and one more if the request needs a right that the login lacks."""
-OfferLogin = Callable[[ToolContext, LoginRequired], Awaitable[None]]
+ElicitLogin = Callable[[ToolContext, LoginRequired], Awaitable[None]]
 """Returns once somebody has logged in; raises what it was given if this client is not asked, or `ToolError`."""
 
 
@@ -221,14 +221,14 @@ async def in_rounds(
     )
 
 
-async def with_login(offer: OfferLogin, ctx: ToolContext, send: Callable[[ToolContext], Awaitable[T]]) -> T:
+async def with_login(offer: ElicitLogin, ctx: ToolContext, send: Callable[[ToolContext], Awaitable[T]]) -> T:
     """What `send` returns. It gets the context to wait with. Raises what it and `offer` raise."""
     offered: set[str] = set()
     while True:
         try:
             return await send(ctx)
         except LoginRequired as wanted:
-            if wanted.scopes in offered or len(offered) == MAX_OFFERS:
+            if wanted.scopes in offered or len(offered) == MAX_LOGINS:
                 # A new login did not help; neither would another one.
                 raise
             offered.add(wanted.scopes)

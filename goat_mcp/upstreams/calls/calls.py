@@ -20,9 +20,10 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult, text_block
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.calls.attempts import (
     ConnectionProvider,
-    OfferLogin,
+    ElicitLogin,
     error_message,
     in_rounds,
     with_login,
@@ -35,7 +36,7 @@ from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
-from goat_mcp.upstreams.progress import HEARTBEAT_S, CallClock, ProgressRelay
+from goat_mcp.upstreams.progress import HEARTBEAT_S, ProgressRelay
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
@@ -57,12 +58,12 @@ class UpstreamCalls:
         gate: PinGate | None = None,
         heartbeat_s: float = HEARTBEAT_S,
         visible: VisibleResults | None = None,
-        offer_login: OfferLogin | None = None,
+        elicit_login: ElicitLogin | None = None,
     ) -> None:
         """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list.
 
         `uris`: what results point to may be read afterwards (NAM-6). `visible`: makes the text of results visible if
-        the entry wants that. `offer_login`: see `with_login`; None if the upstream takes no logins of ours.
+        the entry wants that. `elicit_login`: see `with_login`; None if the upstream takes no logins of ours.
         """
         self._config = config
         self._connection_for = connection_for
@@ -72,7 +73,7 @@ class UpstreamCalls:
         self._output = output
         self._gate = gate
         self._visible = visible
-        self._offer_login = offer_login
+        self._elicit_login = elicit_login
         self._heartbeat_s = heartbeat_s
         self.limiter = UpstreamLimiter(config.name, config.concurrency)
         self.unknown_blocks = 0
@@ -112,7 +113,7 @@ class UpstreamCalls:
         try:
             with ctx.while_elsewhere():
                 async with self._connection_for(ctx) as provider:
-                    way = self._send if self._offer_login is None else self._send_with_login
+                    way = self._send if self._elicit_login is None else self._send_with_login
                     send = partial(way, provider, spec, arguments, ctx)
                     raw = await in_rounds(config.name, send, ctx.client, allow=config.allow, roots=self._roots)
                     relayed = relayed_result(config.name, raw)
@@ -141,9 +142,9 @@ class UpstreamCalls:
         ctx: ToolContext,
         more: Mapping[str, Any],
     ) -> dict[str, Any]:
-        assert self._offer_login is not None
+        assert self._elicit_login is not None
         return await with_login(
-            self._offer_login, ctx, lambda waiting: self._send(provider, spec, arguments, waiting, more)
+            self._elicit_login, ctx, lambda waiting: self._send(provider, spec, arguments, waiting, more)
         )
 
     async def _send(

@@ -15,9 +15,10 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.files.documents.visible_text import make_visible
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.calls.attempts import (
     ConnectionProvider,
-    OfferLogin,
+    ElicitLogin,
     error_message,
     in_rounds,
     with_login,
@@ -27,7 +28,7 @@ from goat_mcp.upstreams.calls.upstream_limiter import Permit, UpstreamLimiter
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LoginRequired, TransportFault
-from goat_mcp.upstreams.progress import CallClock, ProgressRelay
+from goat_mcp.upstreams.progress import ProgressRelay
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
@@ -55,16 +56,16 @@ class ResourceRequests:
         *,
         admit: Admit,
         visible: VisibleResults | None = None,
-        offer_login: OfferLogin | None = None,
+        elicit_login: ElicitLogin | None = None,
     ) -> None:
-        """`visible`: what makes the text of results visible, where it is to be; `offer_login`: see `with_login`."""
+        """`visible`: what makes the text of results visible, where it is to be; `elicit_login`: see `with_login`."""
         self._config = config
         self._roots = roots
         self._connection_for = connection_for
         self._limiter = limiter
         self._admit = admit
         self._visible = visible
-        self._offer_login = offer_login
+        self._elicit_login = elicit_login
         self._share = UpstreamLimiter(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
 
     @property
@@ -104,14 +105,14 @@ class ResourceRequests:
     async def _offering(
         self, caller: ToolContext | None, send: Callable[[float], Awaitable[T]], max_wait_s: float
     ) -> T:
-        if caller is None or self._offer_login is None:
+        if caller is None or self._elicit_login is None:
             return await send(max_wait_s)
         return await with_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
 
     async def _offer(self, ctx: ToolContext, wanted: LoginRequired) -> None:
-        assert self._offer_login is not None
+        assert self._elicit_login is not None
         with ctx.while_elsewhere():
-            await self._offer_login(ctx, wanted)
+            await self._elicit_login(ctx, wanted)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext) -> Mapping[str, Any]:
         """The upstream's result of `prompts/get`, by the upstream's own name. Raises like `read`."""
@@ -162,7 +163,7 @@ class ResourceRequests:
 
             if ctx is None:
                 return await self.run(run, max_wait_s, what)
-            if self._offer_login is None:
+            if self._elicit_login is None:
                 return await self.run(run, ctx.wait_left_s(), what, ctx)
             return await with_login(
                 self._offer, ctx, lambda waiting: self.run(run, waiting.wait_left_s(), what, waiting)

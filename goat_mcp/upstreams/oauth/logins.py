@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from goat_mcp.state.database import Warn
@@ -21,25 +22,16 @@ OWNER = "owner"
 """The principal of logins that `auth login` makes: whoever runs goat-mcp, on behalf of all its clients."""
 
 
+@dataclass(eq=False)
 class Logins:
     """Makes the login of each upstream. `hide` is told every secret; `person` can log in while a call waits."""
 
-    def __init__(
-        self,
-        state: StateDirectory,
-        http: HttpClient,
-        hide: Callable[..., None],
-        *,
-        warn: Warn = no_warning,
-        keyring: SystemKeyring | None = None,
-        person: LoginPrompt | None = None,
-    ) -> None:
-        self.state = state
-        self._http = http
-        self._hide = hide
-        self._warn = warn
-        self._keyring = keyring
-        self._person = person
+    state: StateDirectory
+    http: HttpClient
+    hide: Callable[..., None]
+    warn: Warn = no_warning
+    keyring: SystemKeyring | None = None
+    person: LoginPrompt | None = None
 
     def of(self, config: UpstreamConfig, principal: str = OWNER) -> LazyLogin | None:
         """The upstream's login; None for one that is no HTTP server, or has its credentials in its headers."""
@@ -47,7 +39,7 @@ class Logins:
         if not isinstance(target, HttpEndpoint) or not target.may_log_in:
             return None
         slot = slot_of(target.url, principal)
-        has_person = self._person is not None
+        has_person = self.person is not None
         return LazyLogin(self.state, slot, lambda: self.load(config, target, principal), target, has_person)
 
     def load(self, config: UpstreamConfig, target: HttpEndpoint, principal: str = OWNER) -> UpstreamLogin:
@@ -60,39 +52,32 @@ class Logins:
             config.name,
             target.url,
             target.oauth or OAuthOptions(),
-            store=LoginStore(self.state, self._keyring),
-            http=self._http,
-            hide=self._hide,
+            store=LoginStore(self.state, self.keyring),
+            http=self.http,
+            hide=self.hide,
             principal=principal,
-            warn=self._warn,
-            person=self._person,
+            warn=self.warn,
+            person=self.person,
         )
 
 
+@dataclass(eq=False)
 class LazyLogin:
     """One upstream's login, as its requests see it."""
 
-    def __init__(
-        self,
-        state: StateDirectory,
-        slot: str,
-        load: Callable[[], UpstreamLogin],
-        endpoint: HttpEndpoint,
-        has_person: bool,
-    ) -> None:
-        """`has_person`: somebody is there already who logs in where `load` needs it."""
-        self._state = state
-        self._slot = slot
-        self._load = load
-        self._endpoint = endpoint
-        self._has_person = has_person
-        self._login: UpstreamLogin | None = None
-        self._has_looked = False
+    state: StateDirectory
+    slot: str
+    load: Callable[[], UpstreamLogin]
+    endpoint: HttpEndpoint
+    has_person: bool
+    """Whether somebody is there already who logs in if `load` needs it."""
+    _login: UpstreamLogin | None = None
+    _has_looked: bool = False
 
     def stored(self) -> tuple[tuple[str, int], ...]:
         """What is stored, by name and time: another value means that somebody has logged in, or out."""
         try:
-            files = (self._state.path / FOLDER).glob(f"{self._slot}-*.json")
+            files = (self.state.path / FOLDER).glob(f"{self.slot}-*.json")
             return tuple(sorted((file.name, file.stat().st_mtime_ns) for file in files))
         except OSError:
             return ()
@@ -103,24 +88,24 @@ class LazyLogin:
             if self._has_looked or not self.stored():
                 self._has_looked = True
                 return None
-            self._login = self._load()
+            self._login = self.load()
         return await self._login.token()
 
     @property
     def needs_a_person(self) -> bool:
         """Whether one of the clients' may log in there. Some have a person already, or a secret for goat-mcp itself."""
-        oauth = self._endpoint.oauth
-        return not self._has_person and (oauth is None or oauth.grant == "authorization_code")
+        oauth = self.endpoint.oauth
+        return not self.has_person and (oauth is None or oauth.grant == "authorization_code")
 
     def begin(self, scopes: str) -> PendingLogin:
         """A new login, which its task makes. `scopes` are asked for beside the usual ones."""
         from goat_mcp.upstreams.oauth.pending_login import PendingLogin
 
-        return PendingLogin(self._opened, self.stored, self._endpoint, scopes)
+        return PendingLogin(self._opened, self.stored, self.endpoint, scopes)
 
     def _opened(self) -> UpstreamLogin:
         if self._login is None:
-            self._login = self._load()
+            self._login = self.load()
         return self._login
 
     async def after_refusal(self, refused: str | None, challenge: str) -> str:

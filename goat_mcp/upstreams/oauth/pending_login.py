@@ -1,7 +1,7 @@
 """One login under way: the address a browser opens, the address on this machine it comes back to, and how it ended.
 
 Anything on the machine can connect to the second one, a page in the browser too. What does not name the login's own
-state is refused and changes nothing. Who is shown the address, and who waits, is in `calls.login_offers`. AUT-3.
+state is refused and changes nothing. Who is shown the address, and who waits, is in `calls.login_elicitation`. AUT-3.
 """
 
 from __future__ import annotations

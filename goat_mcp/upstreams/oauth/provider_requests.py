@@ -8,6 +8,7 @@ that an upstream on this machine may have its authorization server on this machi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any, cast
 
 import httpx2
@@ -27,13 +28,13 @@ _MAX_BYTES = 1024 * 1024
 _MAX_REDIRECTS = 5
 
 
+@dataclass(eq=False)
 class ProviderRequests:
     """Those about one upstream. `hide` is told every secret that an answer brings."""
 
-    def __init__(self, destinations: Destinations, http: HttpClient, hide: Callable[..., None]) -> None:
-        self._destinations = destinations
-        self._http = http
-        self._hide = hide
+    destinations: Destinations
+    http: HttpClient
+    hide: Callable[..., None]
 
     async def send(self, request: httpx2.Request, what: str) -> httpx2.Response:
         """The answer to a request of the provider. A redirect is followed within its origin, if it is a read.
@@ -47,10 +48,10 @@ class ProviderRequests:
             if name not in ("host", "content-length", "connection")
         }
         for _ in range(_MAX_REDIRECTS + 1):
-            target = self._destinations.checked(url, what)
-            allowed = (target.authority,) if self._destinations.may_be_private(target) else ()
+            target = self.destinations.checked(url, what)
+            allowed = (target.authority,) if self.destinations.may_be_private(target) else ()
             try:
-                response = await self._http.send(
+                response = await self.http.send(
                     request.method,
                     target.url,
                     headers={**headers, "accept": "application/json"},
@@ -96,7 +97,7 @@ class ProviderRequests:
             members = cast("dict[str, Any]", document)
             for name in ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token"):
                 if isinstance(members.get(name), str):
-                    self._hide(members[name])
+                    self.hide(members[name])
 
 
 def _refuse_broken_metadata(response: WholeResponse) -> None:

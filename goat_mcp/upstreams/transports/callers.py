@@ -21,8 +21,8 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_json_visible
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.envelope import passing_meta, strip_result
-from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.transports.server_requests import (
     KIND_OF,
     ROOTS,

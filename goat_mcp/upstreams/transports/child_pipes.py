@@ -26,7 +26,7 @@ from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.transports.frames import FrameReader, encode, encode_frame
-from goat_mcp.upstreams.transports.notices import NoticeLimits
+from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
 Answer = JSONRPCResponse | JSONRPCError
 LOG_MESSAGE = "notifications/message"
@@ -113,7 +113,7 @@ _UNASKED_AT_ONCE = 1_000.0
 """What is read of a process beyond its answers, so that a flood costs a fifth of a core and no more: a line of junk
 that had to be parsed counts as 1, and so do 8 KiB of a line that is too long (16 MB a second); a question, which costs
 us an answer, as 20. Lines dropped unread cost little (`FrameReader.effort`): 100,000 small ones pass in a second.
-Notices that are read have limits of their own (`NoticeLimits`)."""
+Notices that are read have limits of their own (`NotificationLimits`)."""
 _DROPPED_BYTES = 8 * 1024
 _HELD_S = 0.1
 """How long notices rest that are kept for later."""
@@ -158,7 +158,7 @@ class StdioTransport:
         return f"{how}; its stderr ends: {make_visible(tail[-600:])}" if tail else how
 
     @property
-    def limits(self) -> NoticeLimits:
+    def limits(self) -> NotificationLimits:
         return self.frames.limits
 
     def junk(self) -> tuple[int, int]:

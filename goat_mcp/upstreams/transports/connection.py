@@ -27,7 +27,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
-from goat_mcp.upstreams.transports.notices import Notices
+from goat_mcp.upstreams.transports.notifications import UpstreamNotifications
 from goat_mcp.upstreams.transports.server_requests import more_verbose
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
@@ -62,7 +62,7 @@ class Connection:
     _param_headers: dict[str, tuple[Mapping[str, Any], dict[tuple[str, ...], str]]] = field(
         default_factory=dict[str, "tuple[Mapping[str, Any], dict[tuple[str, ...], str]]"]
     )
-    notices: Notices = field(default_factory=Notices)
+    notices: UpstreamNotifications = field(default_factory=UpstreamNotifications)
 
     @property
     def stateless(self) -> bool:

@@ -25,7 +25,7 @@ from pydantic_core import from_json, to_json
 
 from goat_mcp.core.json_values import with_escaped_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
-from goat_mcp.upstreams.transports.notices import NoticeLimits
+from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _EDGE_BYTES = 512
@@ -66,7 +66,7 @@ class FrameReader:
 
     marks: FaultMarks
     max_frame_bytes: int = MAX_FRAME_BYTES
-    limits: NoticeLimits = field(default_factory=NoticeLimits)
+    limits: NotificationLimits = field(default_factory=NotificationLimits)
     junk_lines: int = 0
     oversized_frames: int = 0
     effort: float = 0.0

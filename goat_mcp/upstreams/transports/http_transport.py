@@ -31,7 +31,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
 from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode
-from goat_mcp.upstreams.transports.notices import NoticeLimits
+from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
 _EVENT = re.compile(rb"(?>(?:event: ?message\r?\n|id: ?[^\r\n]*\r?\n)*)data: ?(\{[^\r\n]*\})\r?\n\r?\n")
 _END = re.compile(rb"\r?\n\r?\n")
@@ -45,7 +45,7 @@ _BYTES_PER_S = 16 * 1024 * 1024
 class UnfloodedEvents(httpx2.AsyncByteStream):
     """`limits` are those of the connection, which may have several streams."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, limits: NoticeLimits) -> None:
+    def __init__(self, body: httpx2.AsyncByteStream, limits: NotificationLimits) -> None:
         self._body = body
         self._limits = limits
         self._dropped = TokenBucket(_BYTES_PER_S, _BYTES_PER_S)
@@ -120,7 +120,7 @@ class HttpTransport:
     """What is known of the connection beside its messages."""
 
     marks: FaultMarks
-    limits: NoticeLimits = field(default_factory=NoticeLimits)
+    limits: NotificationLimits = field(default_factory=NotificationLimits)
 
     def last_words(self) -> str:
         return "the connection closed"

@@ -43,11 +43,13 @@ def _text(request: ModelRequest, at: int) -> str:
     return "\n".join(str(block.get("text", "")) for block in request.messages[at].content)
 
 
-async def until(place: Ground, text: str) -> str:
-    """Calls until a result brings mail that holds `text`."""
+async def until(place: Ground, text: str, created: ToolResult) -> str:
+    """Calls until a result brings mail that holds `text`. A quick member's mail comes with the team itself."""
+    found = created.text
     with anyio.fail_after(60):
-        while text not in (found := (await place.call("Glob", {"pattern": "*"})).text):  # noqa: ASYNC110  # a poll
+        while text not in found:
             await anyio.sleep(0.02)
+            found = (await place.call("Glob", {"pattern": "*"})).text
     return found
 
 
@@ -72,7 +74,7 @@ async def test_members_work_write_to_each_other_and_to_the_lead_and_end(tmp_path
         members = [{"name": "tester", "prompt": "Run the tests."}, {"name": "writer", "subagent_type": "explorer"}]
         created = await place.call("TeamCreate", {"team_name": "release", "members": members})
 
-        text = await until(place, "notes are written")
+        text = await until(place, "notes are written", created)
         deleted = await place.call("TeamDelete", {"force": True})
 
         assert [set(member) for member in members_of(created)] == [{"name", "agent_id"}] * 2
@@ -92,9 +94,10 @@ async def test_a_member_may_write_to_its_team_unasked_but_not_change_files(tmp_p
     )
     rules = {"allow": ["TeamCreate", "TeamDelete"]}
     async with ground(tmp_path, model, mode="default", permissions=rules) as place:
-        await place.call("TeamCreate", {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]})
+        team = {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]}
+        created = await place.call("TeamCreate", team)
 
-        await until(place, "I could not write")
+        await until(place, "I could not write", created)
         await place.call("TeamDelete", {"force": True})
 
     assert not (tmp_path / "ws" / "a.txt").exists()
@@ -104,10 +107,9 @@ async def test_a_deny_rule_holds_for_members_too(tmp_path: Path) -> None:
     model = Members(tester=[says("", use("SendMessage", {"to": "main", "message": "secret"})), says("no way")])
     async with ground(tmp_path, model, permissions={"deny": ["SendMessage"]}) as place:
         team = {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]}
-        created = (await place.call("TeamCreate", team)).text
+        created = await place.call("TeamCreate", team)
 
-        # A quick member's mail comes with the team itself.
-        assert "secret" not in (created if "no way" in created else await until(place, "no way"))
+        assert "secret" not in await until(place, "no way", created)
         await place.call("TeamDelete", {"force": True})
 
 

@@ -7,18 +7,23 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
 from goat_mcp.calls.audit import AuditLog, chain
 from goat_mcp.calls.audit.chain import ChainFile, rotated_files
 from goat_mcp.calls.audit.verify import verify
+from goat_mcp.core.context import ToolContext
 from tests.calls.audit.records import lines_of, write_calls
 
 WRITER = """
 import sys
+from functools import partial
 from pathlib import Path
+from goat_mcp.core.context import ToolContext
 from tests.calls.audit.records import write_calls
 print("ready", flush=True)
 sys.stdin.readline()
@@ -172,3 +177,31 @@ def test_a_running_writer_notices_that_its_lines_are_gone(tmp_path: Path, how: s
 
 def test_nothing_is_recorded_without_a_file() -> None:
     AuditLog(None).check()
+
+
+@pytest.mark.anyio
+async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_calls(path, 1)
+    log = AuditLog(path)
+    held = os.open(path, os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    ended: list[str] = []
+
+    async def record(call_id: str) -> None:
+        await log.off_loop(partial(log.outcome, "Read", ToolContext(call_id=call_id), error_code=None))
+        ended.append(call_id)
+
+    waited_for: list[str] | None = None
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(record, "one")
+            group.start_soon(record, "two")
+            await anyio.wait_all_tasks_blocked()
+            waited_for = list(ended)
+            fcntl.flock(held, fcntl.LOCK_UN)
+    os.close(held)
+
+    assert (waited_for, sorted(ended), log.problem) == ([], ["one", "two"], "")
+    assert [line["call_id"] for line in lines_of(path)[2:]] in (["one", "two"], ["two", "one"])
+    assert verify(path).bad is None

@@ -12,7 +12,7 @@ from typing import Any
 from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.hooks.command import HookCommand
 from goat_mcp.calls.hooks.runner import HookRunner, Programs
-from goat_mcp.calls.permissions.rules import RuleConditions
+from goat_mcp.calls.permissions.rule_set import RuleConditions
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment

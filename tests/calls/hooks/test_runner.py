@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.hooks.command import HookCommand, Matcher
 from goat_mcp.calls.permissions.permission import Permission
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.pipeline import CallRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from goat_mcp.calls.hooks.command import HookCommand, Matcher, unmatched_hooks
-from goat_mcp.calls.hooks.options import HookEvent
+from goat_mcp.calls.hooks.settings import HookEvent
 
 TOOLS = ("Agent", "Bash", "Read", "Write", "Edit", "NotebookEdit", "mcp__github__search")
 

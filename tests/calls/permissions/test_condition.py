@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.permissions.rules import RuleConditions
+from goat_mcp.calls.permissions.rule_set import RuleConditions
 from goat_mcp.core.side_effect import SideEffect
 from tests.tool_doubles import spec
 

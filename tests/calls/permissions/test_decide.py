@@ -10,7 +10,7 @@ from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.decide import decide as decide_call
 from goat_mcp.calls.permissions.mode import Effect, Mode, allows_more
 from goat_mcp.calls.permissions.rule import BrokenRule, Call, parse_rule
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolSpec
 

@@ -13,7 +13,7 @@ import pytest
 from goat_mcp.calls.permissions.decide import decide
 from goat_mcp.calls.permissions.mode import Effect, Mode
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.calls.permissions.rules import RuleConditions, RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleConditions, RuleSet
 from goat_mcp.commands.shell.script_rules import CommandPattern
 from goat_mcp.core.side_effect import SideEffect
 from tests.manifests.calling import Caller

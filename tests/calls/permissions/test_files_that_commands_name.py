@@ -13,7 +13,7 @@ import pytest
 from goat_mcp.calls.permissions.command_files import FileHit, rule_on_files
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.calls.permissions.rules import RuleList
+from goat_mcp.calls.permissions.rule_set import RuleList
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway

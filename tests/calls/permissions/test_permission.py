@@ -10,7 +10,7 @@ from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply

@@ -13,7 +13,7 @@ from goat_mcp.calls.permissions.mode import Approval, Effect
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError

@@ -13,7 +13,7 @@ from goat_mcp.calls.permissions.decide import decide
 from goat_mcp.calls.permissions.mode import Effect, Mode
 from goat_mcp.calls.permissions.patterns import exact_path_pattern, parse_path_pattern
 from goat_mcp.calls.permissions.rule import BrokenRule, Call, parse_rule
-from goat_mcp.calls.permissions.rules import FileRules, RuleSet
+from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
 from goat_mcp.core.side_effect import SideEffect
 from tests.tool_doubles import spec
 

@@ -13,9 +13,9 @@ from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.resources import Announcements
 from goat_mcp.core.result import ToolResult
 from goat_mcp.files.changes.change import UNDO, Author, Change
-from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.journal import Journal, JournalLimits
 from goat_mcp.files.changes.review import Review, StagedChanges
+from goat_mcp.files.changes.staged_files import FileChanges
 from goat_mcp.files.changes.undo import Undo, UndoAttempt, undone_ids
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace

@@ -10,7 +10,7 @@ import pytest
 from goat_mcp.calls.permissions.decide import decide
 from goat_mcp.calls.permissions.mode import Effect, Mode
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.build.rule_loading import origin_of_rule, rules_of
 from goat_mcp.settings.claude import read_claude_settings

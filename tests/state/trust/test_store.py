@@ -41,7 +41,7 @@ def test_what_a_killed_process_has_left_half_written_is_cleared_up(state: StateD
 
     TrustStore(state).trust(Path("/p/goat-mcp.yaml"), HASH)
 
-    assert [found.name for found in state.path.iterdir()] == ["trust.json"]
+    assert sorted(found.name for found in state.path.iterdir()) == ["trust.json", "trust.lock"]
 
 
 def test_cut_at_any_byte_it_stands_for_no_trust_and_is_set_aside(state: StateDirectory) -> None:  # R-CRASH-1

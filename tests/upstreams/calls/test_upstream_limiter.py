@@ -12,8 +12,8 @@ import pytest
 from goat_mcp.core.client_side import ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.calls.upstream_limiter import MAX_QUEUED, UpstreamLimiter
-from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.transports.callers import Callers
 
 pytestmark = pytest.mark.anyio

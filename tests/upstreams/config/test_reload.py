@@ -179,9 +179,7 @@ async def serving(
 ) -> AsyncGenerator[Gateway]:
     (folder / "ws").mkdir(exist_ok=True)
     settings = Settings(workspace=(folder / "ws",), upstreams=files)
-    settings.remember(
-        SettingsOrigin(contents=trusted or {}, default_upstreams=(default,) if default is not None else ())
-    )
+    settings.remember(SettingsOrigin(contents=trusted or {}, default_upstreams=default))
     gateway = Gateway(settings, approval=Approval.DENY, state=StateDirectory(folder / "state"))
     async with gateway.running():
         yield gateway

@@ -143,7 +143,7 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": "x", "docs": {"a": 1}}, "docs.a: 1 is neither a text nor an object of long and examples"),
         ({"command": "x", "docs": {"a": {"text": ""}}}, 'docs.a: {"text": ""} is neither a text nor an object'),
         ({"command": "x", "docs": {"a": {"long": 1}}}, "docs.a: long is a text, examples are a list of"),
-        ({"command": "x", "docs": {"a": {"examples": [{}]}}}, "docs.a: {} is no example; write {description, input"),
+        ({"command": "x", "docs": {"a": {"examples": [{"input": 1}]}}}, 'docs.a: {"input": 1} is no example; write {d'),
         ({"url": "example.org"}, 'url: "example.org" is not an http or https address'),
         ({"url": "http://[bad"}, 'url: "http://[bad" is not an http or https address'),
         ({"url": "http://h:99999/mcp?k=s3cr3t"}, "url: its port is no number from 1 to 65535; write e.g. https://host"),

@@ -11,7 +11,7 @@ import pytest
 
 from goat_mcp.core.client_side import no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.upstreams.progress import CallClock
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.transports.callers import Callers
 from tests.upstreams.calls.test_multi_round import Person
 

@@ -12,7 +12,7 @@ import pytest
 
 from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.upstreams.progress import CallClock
+from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.server_requests import declared_for
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from goat_mcp.upstreams.transports.http_transport import UnfloodedEvents
-from goat_mcp.upstreams.transports.notices import LOGS, READ_AT_ONCE, NoticeLimits
+from goat_mcp.upstreams.transports.notifications import LOGS, READ_AT_ONCE, NotificationLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -44,12 +44,12 @@ class Chunks(httpx2.AsyncByteStream):
             yield chunk
 
 
-async def passed(chunks: Sequence[bytes], limits: NoticeLimits) -> bytes:
+async def passed(chunks: Sequence[bytes], limits: NotificationLimits) -> bytes:
     return b"".join([chunk async for chunk in UnfloodedEvents(Chunks(chunks), limits)])
 
 
-def used_up() -> NoticeLimits:
-    limits = NoticeLimits(clock=lambda: 0.0)
+def used_up() -> NotificationLimits:
+    limits = NotificationLimits(clock=lambda: 0.0)
     while limits.admits(LOG):
         pass
     limits.dropped = 0
@@ -75,12 +75,12 @@ async def test_f13_29_event_flood_other_events_pass_as_they_came(seed: int) -> N
 async def test_below_the_limits_everything_passes() -> None:
     stream = b"".join([*OTHERS, *NOTICES] * 5)
 
-    assert await passed([stream], NoticeLimits()) == stream
+    assert await passed([stream], NotificationLimits()) == stream
 
 
 async def test_f13_29_event_flood_the_first_pass_and_the_rest_is_counted() -> None:
     count = 3 * int(READ_AT_ONCE)
-    limits = NoticeLimits()
+    limits = NotificationLimits()
 
     left = await passed([NOTICES[0]] * count, limits)
 
@@ -89,12 +89,12 @@ async def test_f13_29_event_flood_the_first_pass_and_the_rest_is_counted() -> No
 
 
 async def test_an_event_passes_as_soon_as_it_is_whole() -> None:
-    stream = UnfloodedEvents(Chunks([OTHERS[0][:9], OTHERS[0][9:], b"data: "]), NoticeLimits())
+    stream = UnfloodedEvents(Chunks([OTHERS[0][:9], OTHERS[0][9:], b"data: "]), NotificationLimits())
 
     assert await anext(aiter(stream)) == OTHERS[0]
 
 
 async def test_events_that_end_with_carriage_returns_are_not_held_back() -> None:
-    stream = UnfloodedEvents(Chunks([b"data: " + ANSWER + b"\r\r", b"data: "]), NoticeLimits())
+    stream = UnfloodedEvents(Chunks([b"data: " + ANSWER + b"\r\r", b"data: "]), NotificationLimits())
 
     assert await anext(aiter(stream)) == b"data: " + ANSWER + b"\r\r"

@@ -9,7 +9,8 @@ import pytest
 from goat_mcp.core.client_side import ClientRequest, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.files.documents.visible_text import hides_something
-from goat_mcp.upstreams.progress import CallClock, ProgressRelay
+from goat_mcp.upstreams.call_timeout import CallClock
+from goat_mcp.upstreams.progress import ProgressRelay
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.server_requests import labelled
 from tests.upstreams.listing.definition_texts import HIDING

@@ -27,7 +27,7 @@ def _nobody(uri: str) -> None:
 
 
 @dataclass
-class Notices:
+class UpstreamNotifications:
     """Of one connection. `on_updated` hears each URI at once, and must not block."""
 
     on_updated: Callable[[str], None] = _nobody
@@ -98,7 +98,7 @@ def _notice() -> re.Pattern[bytes]:
 _NOTICE = _notice()
 
 
-class NoticeLimits:
+class NotificationLimits:
     """Of one connection. `dropped` counts the notices that nobody read."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

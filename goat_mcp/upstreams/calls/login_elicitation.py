@@ -34,23 +34,17 @@ _URLS_SINCE = "2025-11-25"
 _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}
 
 
-class LoginOffers:
+@dataclass(eq=False)
+class LoginElicitation:
     """Of one upstream, one at a time. `spawn` starts what goes on beside the calls."""
 
-    def __init__(
-        self,
-        config: UpstreamConfig,
-        login: LazyLogin,
-        spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
-        telemetry: Telemetry,
-    ) -> None:
-        self._config = config
-        self._login = login
-        self._spawn = spawn
-        self._telemetry = telemetry
-        self._current_offer: OfferedLogin | None = None
+    config: UpstreamConfig
+    login: LazyLogin
+    spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
+    telemetry: Telemetry
+    _current: ElicitedLogin | None = None
 
-    async def offer(self, ctx: ToolContext, wanted: LoginRequired) -> None:
+    async def ask(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         """Returns once somebody has logged in. Raises `wanted` where this client cannot be asked, or may not be.
 
         Raises `ToolError(AUTH)` where it was asked and nothing came of it.
@@ -58,34 +52,34 @@ class LoginOffers:
         client = ctx.client
         if client is None or not self._may_ask(ctx.principal, client):
             raise wanted
-        offered = self._current_offer
-        if offered is not None and offered.has_met(wanted):
+        login = self._current
+        if login is not None and login.has_met(wanted):
             return
-        if offered is None or not offered.is_open:
-            offered = self._current_offer = OfferedLogin(self._config.name, self._login.begin(wanted.scopes))
-            self._spawn(self._kept(offered))
-        outcome = await offered.outcome_for(ctx, client)
-        self._telemetry.debug("login offered", upstream=self._config.name, call_id=ctx.call_id, outcome=str(outcome))
+        if login is None or not login.is_open:
+            login = self._current = ElicitedLogin(self.config.name, self.login.begin(wanted.scopes))
+            self.spawn(self._kept(login))
+        outcome = await login.outcome_for(ctx, client)
+        self.telemetry.debug("login offered", upstream=self.config.name, call_id=ctx.call_id, outcome=str(outcome))
         if outcome is not Outcome.DONE:
-            raise self._failure(outcome, offered.problem)
+            raise self._failure(outcome, login.problem)
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone: a login that only it knew of is ended."""
-        if self._current_offer is not None:
-            self._current_offer.session_ended(session_key)
+        if self._current is not None:
+            self._current.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: ClientSide) -> bool:
-        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.needs_a_person:
+        if principal not in OWNERS or ELICITATION not in self.config.allow or not self.login.needs_a_person:
             return False
         return client.protocol_version >= _URLS_SINCE and covers(client.capabilities, _URLS)
 
-    def _kept(self, offered: OfferedLogin) -> Callable[[], Coroutine[Any, Any, None]]:
+    def _kept(self, login: ElicitedLogin) -> Callable[[], Coroutine[Any, Any, None]]:
         async def run() -> None:
             try:
-                await offered.run()
+                await login.run()
             except Exception as error:
                 # The upstream's other calls have nothing to do with it.
-                self._telemetry.unexpected("-", f"login to upstream {self._config.name}", error)
+                self.telemetry.unexpected("-", f"login to upstream {self.config.name}", error)
 
         return run
 
@@ -96,7 +90,7 @@ class LoginOffers:
             Outcome.NOT_SHOWN: "the client could not show to the user",
             Outcome.UNFINISHED: "nobody has finished yet",
         }.get(outcome, "")
-        command = self._config.login_step
+        command = self.config.login_step
         step = {
             Outcome.UNFINISHED: f"The user can finish it at the page that was shown; then call again. {command}",
             Outcome.NOT_SHOWN: command,
@@ -105,9 +99,9 @@ class LoginOffers:
         said = f", which {why}" if why else f", and it did not work: {problem or 'it broke off'}"
         return ToolError(
             ErrorCode.AUTH,
-            f"upstream {self._config.name} wants a login{said}; nothing was run",
+            f"upstream {self.config.name} wants a login{said}; nothing was run",
             step,
-            facts={"upstream": self._config.name, "reason": ReasonCode.AUTH_REQUIRED, "login": str(outcome)},
+            facts={"upstream": self.config.name, "reason": ReasonCode.AUTH_REQUIRED, "login": str(outcome)},
         )
 
 
@@ -140,7 +134,7 @@ class _Question:
     answer: Outcome | None = None
 
 
-class OfferedLogin:
+class ElicitedLogin:
     """`run` is its task. It ends early when no call waits for it any more, and no client was left with its page."""
 
     def __init__(self, upstream: str, pending: PendingLogin) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.gateway.status.doctor import unpinned_package
-from goat_mcp.upstreams.config.entry import StdioLaunch
+from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from goat_mcp.upstreams.config.entry import StdioLaunch
         ("npx --package=thing run-it", "thing"),
         ("npx -y gh-mcp@1.4.2", ""),
         ("npx -y @scope/gh-mcp@1.4.2-beta.1 --flag", ""),
-        ("npx -p thing@2 run-it", ""),
+        ("npx -p thing@2 run-it", "thing@2"),
         ("/usr/bin/npx ./local", ""),
         ("uvx mcp-server-git", "mcp-server-git"),
         ("uvx mcp-server-git@latest --repo x", "mcp-server-git@latest"),
@@ -33,4 +33,6 @@ from goat_mcp.upstreams.config.entry import StdioLaunch
 def test_a_launch_that_names_no_version_is_told(words: str, package: str) -> None:
     command, *args = words.split()
 
-    assert unpinned_package(StdioLaunch(command, tuple(args))) == package
+    advice = unpinned_launch(UpstreamConfig(name="up", server="up", target=StdioLaunch(command, tuple(args))))
+
+    assert advice.partition(" names no version")[0] == (f"package {package}" if package else "")
