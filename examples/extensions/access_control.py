@@ -4,11 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.result import ToolResult
-from goat_mcp.core.spec import ToolSpec
-from goat_mcp.extensions import CallNext
+from goat_mcp import CallNext, ErrorCode, ToolContext, ToolError, ToolResult, ToolSpec
 
 
 def office_is_open(now: datetime) -> bool:

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.result import ToolResult
-from goat_mcp.core.spec import ToolSpec
-from goat_mcp.extensions import CallNext
+from goat_mcp import CallNext, ToolContext, ToolResult, ToolSpec
 
 
 async def call_times(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext) -> ToolResult:

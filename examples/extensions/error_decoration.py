@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.result import ToolResult, text_block
-from goat_mcp.core.spec import ToolSpec
-from goat_mcp.extensions import CallNext
+from goat_mcp import CallNext, ToolContext, ToolResult, ToolSpec, text_block
 
 HINT = "In this project sources are in src/ and their tests in spec/."
 

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.extensions import ExtensionTools, StepView
+from goat_mcp import ExtensionTools, SideEffect, StepView, ToolContext
 
 CHANGES_FILES = ("Write", "Edit", "NotebookEdit", "Bash")
 

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.result import ToolResult
-from goat_mcp.core.spec import ToolSpec
-from goat_mcp.extensions import CallNext
+from goat_mcp import CallNext, ToolContext, ToolResult, ToolSpec
 
 
 async def skip_generated(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -251,9 +251,10 @@ class AgentTypes:
 
 @dataclass(frozen=True)
 class TypeFiles:
-    """Finds types: the workspace's before the user's before the built-in ones."""
+    """Finds types: the workspace's before the user's, before those that manifests declare, before the built-in ones."""
 
     workspace: Workspace
+    declared: Callable[[], Sequence[AgentType]] = tuple
 
     async def read(self) -> AgentTypes:
         return await anyio.to_thread.run_sync(self._read)
@@ -264,6 +265,8 @@ class TypeFiles:
             for path, content in files:
                 with suppress(FileNotFoundError):
                     _add(known, path, content, source)
+        for declared in self.declared():
+            known.types.setdefault(declared.name, declared)
         for built_in in BUILT_IN:
             named_alike = known.types.setdefault(built_in.name, built_in)
             if named_alike.source == "project":

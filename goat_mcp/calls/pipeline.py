@@ -223,7 +223,7 @@ class Pipeline:
 
     def _check_visible(self, spec: ToolSpec, ctx: ToolContext) -> None:
         """Raises `ToolError` if the caller's rights, or its newest step, leave the tool out."""
-        if not ctx.rights.permits(spec.rule_name):
+        if not ctx.rights.permits(spec.rule_name, spec.name):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG, f"{spec.rule_name} is not among this agent's tools", "Use another tool."
             )

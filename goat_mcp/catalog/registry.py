@@ -165,13 +165,32 @@ class Registry:
             for name, tool in theirs.tools.items():
                 self.register(tool, source=theirs.source_of[name], replace=replace)
 
-    def on_change(self, listener: Callable[[Snapshot], None]) -> None:
+    def on_change(self, listener: Callable[[Snapshot], None]) -> Callable[[], None]:
         """Call `listener` with each new snapshot, in order, on the thread that changed the registry.
 
-        Other changes wait for it: it must not wait for another thread.
+        Other changes wait for it: it must not wait for another thread. Returns what ends that.
         """
+
+        def end() -> None:
+            with self._changing:
+                self._listeners = [one for one in self._listeners if one is not listener]
+
         with self._changing:
-            self._listeners.append(listener)
+            self._listeners = [*self._listeners, listener]
+        return end
+
+    def follow(self, other: Registry, source: str, *, without: Collection[str] = ()) -> Callable[[], None]:
+        """Have the tools of `other` here too, as those of `source`, now and after each change, but for those `without`.
+
+        Returns what ends that.
+        """
+
+        def changed(snapshot: Snapshot) -> None:
+            self.replace_source(source, [tool for name, tool in snapshot.tools.items() if name not in without])
+
+        with other._changing:
+            changed(other.snapshot)
+            return other.on_change(changed)
 
     def _publish(self) -> bool:
         if self._is_rearranged:

@@ -8,8 +8,8 @@ from importlib.metadata import version as installed
 
 import click
 
-from goat_mcp import __version__
 from goat_mcp.cli import flags
+from goat_mcp.core.version import __version__
 
 
 @click.command

@@ -45,7 +45,7 @@ def canonical_arguments(input: object, arguments: Mapping[str, Any]) -> Mapping[
     """What policy, hooks and the record see of a call: the validated input under its fields' own names, so that an
     alias hides nothing; the arguments themselves if a tool's input is neither a model nor an object."""
     if isinstance(input, ToolInput):
-        return input.model_dump(by_alias=True, exclude_unset=True)
+        return input.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return cast("Mapping[str, Any]", input) if isinstance(input, Mapping) else arguments
 
 

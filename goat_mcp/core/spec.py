@@ -39,9 +39,11 @@ DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
     "upstream",
 )
 """Those that are on without being named (design D9)."""
-OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", "goa", "base"})
+SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
+"""Those of the declared tools that ship with us."""
+OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", *SHIPPED_TOOLSETS})
 """Those of ours that somebody has to name."""
-DECLARED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base", "manifests")
+DECLARED_TOOLSETS: tuple[Toolset, ...] = (*SHIPPED_TOOLSETS, "manifests")
 """Those whose tools are exports of declared resources."""
 
 

@@ -27,7 +27,7 @@ from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.on_demand import OnDemand, handler_surroundings
 from goat_mcp.gateway.build.rule_loading import rules_of
 from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import register_ours
+from goat_mcp.gateway.build.tools import OwnTools, register_ours
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
@@ -55,8 +55,8 @@ class Gateway:
 
     `ask_client_for_roots`: if the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
     the current directory. `serves_http`: see `Services`. `hooks` are functions of the program that embeds us; they run
-    before the programs of the settings. `login_person` logs in to an upstream while a call waits for it.
-    Raises `BrokenSettings` if the settings name something that cannot be used.
+    before the programs of the settings, `tools` are tools of that program. `login_person` logs in to an upstream while
+    a call waits for it. Raises `BrokenSettings` if the settings name something that cannot be used.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Gateway:
         config_store: ConfigStore | None = None,
         hooks: Hooks | None = None,
         login_person: LoginPrompt | None = None,
+        tools: OwnTools | None = None,
     ) -> None:
         self.declared = DeclaredTools(settings)
         self.settings = settings = self.declared.settings
@@ -80,7 +81,7 @@ class Gateway:
         """Set once a client has its list: then it is time to load the tools' code."""
         self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
-        rules = rules_of(settings, claude_files)
+        rules = rules_of(settings, claude_files, tools.allowed if tools is not None else ())
         self.services = s = Services(
             settings,
             rules,
@@ -112,7 +113,10 @@ class Gateway:
         self.visibility = ServerVisibility(self.catalog, rules)
         self.user_code = read_user_code(claude_files, s, hooks)
         self.steps = self.user_code.steps
-        register_ours(self.registry, settings, self.declared.toolsets, self.builtin)
+        self.own_tools = tools
+        with_builtins = tools is None or not tools.alone
+        register_ours(self.registry, settings, self.declared.toolsets, self.builtin, builtins=with_builtins)
+        self._leave_own_tools = tools.add_to(self.registry) if tools is not None else lambda: None
         register_tools(self.user_code.extensions, self.registry, self._lists_outdated)
         chosen.check_allowed_are_on(self.registry)
         self.upstreams = build_upstreams(
@@ -137,6 +141,7 @@ class Gateway:
             visibility=self.visibility,
             call_all=self.call_all,
             problems=self.problems,
+            declared_types=self.declared.agent_types,
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
@@ -193,6 +198,7 @@ class Gateway:
                     if (sandbox := self.services.sandbox.made) is not None:
                         await sandbox.close()
                 group.cancel_scope.cancel()
+        self._leave_own_tools()
         self.audit.close()
         self.database.close()
 
@@ -221,7 +227,8 @@ class Gateway:
 
     def _why_missing(self, name: str) -> ToolError | None:
         """Of a name that nobody has: whether an upstream, a broken manifest, or a set that is off, would have it."""
-        return self.upstreams.why_missing(name) or self.declared.why_missing(name) or why_off(name)
+        own = self.own_tools.why_missing(name) if self.own_tools is not None else None
+        return own or self.upstreams.why_missing(name) or self.declared.why_missing(name) or why_off(name)
 
     @property
     def pipeline(self) -> Pipeline:

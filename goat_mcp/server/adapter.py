@@ -17,11 +17,11 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
 
-from goat_mcp import __version__
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
+from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity, ClientProfiles, Transport
 from goat_mcp.server.change_notifications import ChangeHub
@@ -142,12 +142,14 @@ class Adapter:
         watching = Subscriptions(self.gateway, self.changes, resources, self._requests)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.gateway.on_lists_outdated(partial(self._outdated, lists))
-        more = self.gateway.on_demand.more_instructions(INSTRUCTIONS_CHARS - len(INSTRUCTIONS))
+        own = self.gateway.own_tools
+        name, instructions = (own.name, own.instructions) if own and own.alone else ("goat-mcp", INSTRUCTIONS)
+        more = self.gateway.on_demand.more_instructions(INSTRUCTIONS_CHARS - len(instructions))
         self.server = _Server(
-            "goat-mcp",
+            name,
             version=__version__,
-            title="goat-mcp",
-            instructions=INSTRUCTIONS + more,
+            title=name,
+            instructions=instructions + more,
             on_list_tools=tools.list,
             on_call_tool=self._call_tool,
             on_list_resources=resources.list,

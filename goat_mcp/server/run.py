@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.gateway.build.tools import OwnTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.asyncio_children import watch_exits_without_threads
@@ -26,6 +27,7 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.restart_handoff import DRAIN_S, RestartHandoff, StdioHandoff, is_possible, taken_over
 from goat_mcp.server.stdio.transport import stdio_streams
 from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
@@ -41,13 +43,21 @@ def _nothing_to_check() -> None:
     """The command's settings are not read again."""
 
 
-def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_check) -> None:
+def run_stdio(
+    settings: Settings,
+    *,
+    parent: int,
+    check: Check = _nothing_to_check,
+    tools: OwnTools | None = None,
+    state: StateDirectory | None = None,
+) -> None:
     """Serve this process's stdin and stdout until the client leaves or the process `parent` is gone.
 
-    `check` raises where a process with the same command could not start now.
+    `check` raises where a process with the same command could not start now. `tools` are those of a program that
+    embeds us, `state` is its directory.
     """
     handoff = taken_over()
-    gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
+    gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True, tools=tools, state=state)
     gateway.modes.resume(handoff.modes)
     gateway.restart.resume(check, handoff.restarts_s)
     gateway.diagnostics.log()
@@ -71,6 +81,8 @@ def run_http(
     no_token: bool,
     say: Callable[[str], None],
     check: Check = _nothing_to_check,
+    tools: OwnTools | None = None,
+    state: StateDirectory | None = None,
 ) -> None:
     """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
     from goat_mcp.server.http.server import HttpServer, parse_address
@@ -78,7 +90,7 @@ def run_http(
 
     handoff = taken_over()
     address = parse_address(http)
-    gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True)
+    gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True, tools=tools, state=state)
     gateway.modes.resume(handoff.modes)
     gateway.restart.resume(check, handoff.restarts_s)
     gateway.diagnostics.log()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from goat_mcp import __version__
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in
+from goat_mcp.core.version import __version__
 
 RESERVED_PREFIX = "io.modelcontextprotocol/"
 STATELESS_VERSION = "2026-07-28"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +31,7 @@ from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
-from goat_mcp.upstreams.connection_pool import ConnectionPool
+from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledConnection
 from goat_mcp.upstreams.diagnosis import upstream_status
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
@@ -431,23 +431,20 @@ def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Seque
     return roots(client_has_some) if root is None else (root,)
 
 
+@dataclass(slots=True, eq=False)
 class _Connected:
     """One request's connection, once it is known where its client works."""
 
-    __slots__ = ("_connection", "_ctx", "_pool", "_workspace_of")
-
-    def __init__(
-        self, pool: ConnectionPool, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
-    ) -> None:
-        self._pool = pool
-        self._workspace_of = workspace_of
-        self._ctx = ctx
+    pool: ConnectionPool
+    workspace_of: Callable[[ToolContext], Awaitable[Path | None]]
+    ctx: ToolContext
+    _connection: PooledConnection = field(init=False)
 
     async def __aenter__(self) -> Supervisor:
-        self._connection = self._pool.enter(self._ctx, await self._workspace_of(self._ctx))
+        self._connection = self.pool.enter(self.ctx, await self.workspace_of(self.ctx))
         return self._connection.supervisor
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        self._pool.leave(self._connection)
+        self.pool.leave(self._connection)

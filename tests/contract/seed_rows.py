@@ -41,6 +41,17 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "the registry: register, unregister by prefix, get, list, names that clash",
         "catalog/test_registry.py contract/test_registry_cases.py",
     ),
+    _row("goat", "the registry under threads: safe to change, readers never wait", "catalog/test_registry_threads.py"),
+    _row(
+        "goat",
+        "RegisterMCPTool: the tools of an MCP session of your own",
+        "embed/test_session_tools.py docs/test_library.py::test_the_session_on_the_page_gives_its_tools_to_a_box",
+    ),
+    _row(
+        "goat",
+        "hooks after a call: the input, and the model's id of the call",
+        "calls/hooks/test_functions.py",
+    ),
     _row(
         "goat",
         "the way of a call: validation, permission, hooks, result",
@@ -82,13 +93,22 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "goondan",
         "tools declared in YAML, and what is wrong with a document",
         "manifests/test_bad_manifests.py manifests/test_mutated_manifests.py cli/test_manifest.py "
-        "docs/test_first_tool.py",
+        "cli/test_manifest_check.py docs/test_first_tool.py",
     ),
+    _row(
+        "goondan",
+        "a bundle as it is written: tools, agents and their tools, and what has no effect is named",
+        "manifests/test_goondan_bundle.py",
+    ),
+    _row("goondan", "references, of which one with a package means just that tool", "manifests/test_references.py"),
     _row("goondan", "`resource__export`, in the one registry", "manifests/test_gateway_over_manifests.py"),
     _row(
         "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"
     ),
-    _row("goondan", "handlers in any language", "manifests/test_command_entries.py manifests/test_http_entries.py"),
+    _row("goondan", "handlers in JavaScript and TypeScript", "manifests/test_javascript_handlers.py"),
+    _row(
+        "goondan", "handlers in any other language", "manifests/test_command_entries.py manifests/test_http_entries.py"
+    ),
     _row(
         "goondan",
         "a catalog for each step, narrower than the registry",
@@ -106,6 +126,11 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "extensions around a call, like an onion",
         "calls/test_pipeline.py::test_extensions_wrap_the_call_like_an_onion calls/extensions/test_installed.py",
     ),
+    _row(
+        "goondan",
+        "middleware around unknown names, and refusals as results",
+        "calls/extensions/test_what_layers_see.py",
+    ),
     _row("goondan", "base: bash", "manifests/bash/test_bash.py"),
     _row("goondan", "base: file-system", "manifests/file_system/test_file_system.py"),
     _row("goondan", "base: http-fetch", "manifests/http_fetch/test_http_fetch.py"),
@@ -118,7 +143,14 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "shelly",
         "a flat box of tools: register, get, merge, list",
-        "catalog/test_registry.py::test_registries_merge_and_a_shared_name_needs_words test_embed.py",
+        "catalog/test_registry.py::test_registries_merge_and_a_shared_name_needs_words "
+        "embed/test_toolbox.py test_embed.py",
+    ),
+    _row("shelly", "a handler's error message reaches the caller", "calls/test_errors_of_authors.py"),
+    _row(
+        "shelly",
+        "mcpclient and mcpserver: tools of a session in a box, a box served over MCP",
+        "embed/test_session_tools.py docs/test_library.py::test_the_server_on_the_page_serves_its_function_over_mcp",
     ),
     _row("shelly", "skills", "manifests/test_skills.py"),
     _row(

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
+import goat_mcp
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.embed import open_tools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 from tests.docs.test_documents import ROOT, blocks
+from tests.quick_start import script_command
 from tests.tool_doubles import FakeTool, spec
 
 pytestmark = pytest.mark.anyio
+PAGE = ROOT / "docs" / "library.md"
+BOUND_S = 60
 
 
 def program(number: int) -> dict[str, Any]:
     names: dict[str, Any] = {}
-    exec(blocks(ROOT / "docs" / "library.md", "python")[number], names)
+    exec(blocks(PAGE, "python")[number], names)
     return names
 
 
@@ -85,6 +93,59 @@ async def test_the_ask_on_the_page_allows_a_file_and_refuses_a_command() -> None
         "Error: not run: the batch was interrupted (the user refused Bash)",
     ]
     assert turn.interrupted
+
+
+async def test_the_box_on_the_page_is_called_and_offered() -> None:
+    names = program(2)
+
+    assert await names["called"]() == "Hello, World!"
+    offered = await names["offered"]()
+    assert {"Read", "greet", "add"} <= set(offered)
+    failed = await names["box"].call("greet", {"name": "nobody"})
+    assert (failed.error_code, failed.text.splitlines()[0]) == ("E_TOOL", "no such person")
+
+
+@pytest.mark.e2e
+async def test_the_server_on_the_page_serves_its_function_over_mcp(tmp_path: Path) -> None:
+    script = tmp_path / "sums.py"
+    script.write_text(blocks(PAGE, "python")[3])
+    server = StdioServerParameters(
+        command=sys.executable, args=[str(script)], env={"GOAT_MCP_STATE_DIR": str(tmp_path / "state")}
+    )
+
+    with anyio.fail_after(BOUND_S):
+        async with Client(stdio_client(server)) as client:
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            result: Any = await client.call_tool("add", {"a": 20, "b": "22"})
+
+    assert listed == ["add"]
+    assert (result.content[0].text, result.is_error) == ("42", False)
+
+
+@pytest.mark.e2e
+async def test_the_session_on_the_page_gives_its_tools_to_a_box() -> None:
+    command, *words = script_command(ROOT / "examples" / "weather_stdio.py")
+    server = stdio_client(StdioServerParameters(command=command, args=words))
+
+    with anyio.fail_after(BOUND_S):
+        assert "Dunmere" in await program(4)["weather"](server, "Dunmere")
+
+
+def test_pages_and_examples_import_only_what_is_public() -> None:
+    pages = [block for page in (ROOT / "docs").glob("*.md") for block in blocks(page, "python")]
+    sources = [*pages, *(file.read_text() for file in (ROOT / "examples" / "extensions").glob("*.py"))]
+
+    imports = [
+        node
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "goat_mcp"
+    ]
+
+    assert imports
+    assert {str(node.module) for node in imports} <= {"goat_mcp", "goat_mcp.embed", "goat_mcp.extensions"}
+    of_the_package = {alias.name for node in imports if node.module == "goat_mcp" for alias in node.names}
+    assert of_the_package <= set(goat_mcp.__all__)
 
 
 def test_the_settings_on_the_page_about_choosing_tools_select_what_it_says(tmp_path: Path) -> None:

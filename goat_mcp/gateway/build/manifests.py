@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from goat_mcp.catalog.filter import ProfileOptions, ProfileTools
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.spec import SHIPPED_TOOLSETS
 from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # most starts have no manifests
     from goat_mcp.manifests.folder import ManifestFolders, ManifestSet
     from goat_mcp.manifests.kinds import ProfileDocument
     from goat_mcp.manifests.yaml_document import ManifestProblem
-
-SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
 
 
 def _folders(settings: Settings) -> Sequence[Path]:

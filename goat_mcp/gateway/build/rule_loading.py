@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,12 +23,18 @@ _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
 """Claude Code takes paths in these; here what may not be read is not found, so they are about reading."""
 
 
-def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = ()) -> RuleSet:
-    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and where it is
-    written (R-PERM-7)."""
+def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), own_tools: Iterable[str] = ()) -> RuleSet:
+    """All rules in force, those of Claude Code's files too, and one that allows each of `own_tools`.
+
+    Raises `BrokenSettings` naming the rule and where it is written (R-PERM-7).
+    """
     listed = settings.permissions
     rules = RuleSet.of(
-        allow=[*_parsed(settings, Effect.ALLOW, listed.allow), *_imported(imported, Effect.ALLOW)],
+        allow=[
+            *_parsed(settings, Effect.ALLOW, listed.allow),
+            *_imported(imported, Effect.ALLOW),
+            *(Rule(name, tool=name, origin="the program") for name in own_tools),
+        ],
         ask=[*_parsed(settings, Effect.ASK, listed.ask), *_imported(imported, Effect.ASK)],
         deny=[
             *_parsed(settings, Effect.DENY, listed.deny),

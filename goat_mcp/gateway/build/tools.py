@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, ProfileOptions
-from goat_mcp.catalog.registry import AnyTool, Registry
-from goat_mcp.core.errors import ToolError
+from goat_mcp.catalog.filter import (
+    TEAMS_VARIABLE,
+    CatalogFilter,
+    CatalogProfile,
+    DeferredListing,
+    ProfileOptions,
+    labels_of,
+)
+from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import (
     NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
+    SHIPPED_PREFIX,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
     clean_server_name,
 )
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
@@ -33,11 +42,47 @@ DeclaredToolsets = Mapping[str, Sequence[str]]
 _NO_TOOLSETS: DeclaredToolsets = {}
 
 
+_PROGRAM_SOURCE = "program"
+
+
+@dataclass(frozen=True)
+class OwnTools:
+    """Tools of a program that embeds us. `allowed` ones are called without asking, `disabled` ones not at all.
+
+    `alone`: without the built-in ones, for clients that know them as `name`.
+    """
+
+    registry: Registry
+    allowed: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
+    alone: bool = False
+    name: str = ""
+    instructions: str = ""
+
+    def add_to(self, registry: Registry) -> Callable[[], None]:
+        """Have them there too, now and after each change. Returns what ends that. Raises `NameTaken`."""
+        names = registry.snapshot.source_of
+        if taken := next((name for name in self.registry.names() if name in names), None):
+            raise NameTaken(f"{taken} is already registered by {names[taken]}; give your tool another name")
+        return registry.follow(self.registry, _PROGRAM_SOURCE, without=self.disabled)
+
+    def why_missing(self, name: str) -> ToolError | None:
+        """Of a name that nobody has: whether it is disabled here."""
+        if name not in self.disabled or self.registry.get(name) is None:
+            return None
+        return ToolError(ErrorCode.TOOL_NOT_IN_CATALOG, f"{name} is disabled here", "Use a tool of the list.")
+
+
 def register_ours(
-    registry: Registry, settings: Settings, toolsets: DeclaredToolsets, load: Callable[[str], AnyTool]
+    registry: Registry,
+    settings: Settings,
+    toolsets: DeclaredToolsets,
+    load: Callable[[str], AnyTool],
+    *,
+    builtins: bool = True,
 ) -> None:
     """The built-in tools and meta-tools, of which `load` gives the code; goa's names for them if these may be on."""
-    for contract in (*builtin_contracts(), *meta_contracts()):
+    for contract in (*(builtin_contracts() if builtins else ()), *meta_contracts()):
         registry.register(LazyTool(contract, load))
     chosen = settings.catalog.toolsets
     if "goa" in chosen or any(f"{TOOLSET_PREFIX}goa" in toolsets.get(name, ()) for name in chosen):
@@ -202,9 +247,20 @@ def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
     }
 
 
+def names_selected(entries: Iterable[str], declared: DeclaredToolsets, specs: Iterable[ToolSpec]) -> frozenset[str]:
+    """The names of the tools that entries of a toolset select, as an agent's rights have them: those among `specs`, and
+    what may come of upstreams."""
+    of_toolsets = {f"{TOOLSET_PREFIX}{name}": labels for name, labels in _labels_in(declared).items()}
+    labels = frozenset(label for entry in entries for label in of_toolsets.get(entry, _labels(entry)))
+    found = {spec.name for spec in specs if labels_of(spec) & labels}
+    return frozenset(found | {label for label in labels if label.startswith(UPSTREAM_PREFIX)})
+
+
 def _labels(entry: str) -> Sequence[str]:
-    if entry.startswith(TOOLSET_PREFIX) or SEPARATOR in entry:
+    if entry.startswith((TOOLSET_PREFIX, SHIPPED_PREFIX)) or SEPARATOR in entry:
         return (entry,)
+    if (name := entry.removeprefix(RESOURCE_PREFIX)) != entry:  # a reference: it follows no alias
+        return (entry,) if name in NAME_ALIASES else (entry, name)
     return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 

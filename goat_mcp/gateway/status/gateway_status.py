@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from goat_mcp import __version__
 from goat_mcp.calls.hooks.command import HookCommand
 from goat_mcp.commands.bash_call import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.core.rights import Rights
+from goat_mcp.core.version import __version__
 from goat_mcp.files.search.deadline import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.tools.glob import MAX_ENTRIES

@@ -19,6 +19,7 @@ from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.core.yaml_words import meant_word
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import (
     DEFAULT_ALLOW,
@@ -111,13 +112,13 @@ def upstream_of(
     start = given.get("start", "lazy")
     if start not in ("lazy", "eager"):
         raise BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
-    input_check = given.get("input_check", "strict")
+    input_check = meant_word(given.get("input_check", "strict"), ("off",))
     if input_check not in ("off", "strict"):
         raise BrokenEntry(f"input_check: {_shown(input_check)} is not a mode; write off or strict")
-    output_check = given.get("output_check", "warn")
+    output_check = meant_word(given.get("output_check", "warn"), ("off",))
     if output_check not in ("off", "warn", "strict"):
         raise BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
-    pin = given.get("pin", "tofu")
+    pin = meant_word(given.get("pin", "tofu"), ("off",))
     if pin not in ("tofu", "strict", "off"):
         raise BrokenEntry(f"pin: {_shown(pin)} is not a way to pin; write tofu, strict or off")
     scope = given.get("scope", "workspace")

@@ -15,8 +15,8 @@ import anyio.lowlevel
 import httpcore
 import httpx
 
-from goat_mcp import __version__
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.version import __version__
 from goat_mcp.web.http.addresses import LEADS_TO_ONESELF, why_not_public
 from goat_mcp.web.http.decoding import ACCEPTED, BodyDecoder, NotDecodable
 from goat_mcp.web.http.domains import host_is_in_domain, looks_like_a_number

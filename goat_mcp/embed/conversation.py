@@ -24,6 +24,8 @@ from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.model import ChatModel
 from goat_mcp.core.result import ToolResult, error_result
+from goat_mcp.embed.toolbox import ToolBox
+from goat_mcp.gateway.build.tools import OwnTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
@@ -123,18 +125,22 @@ async def open_tools(
     host_model: ChatModel | None = None,
     state_directory: Path | None = None,
     hooks: Hooks | None = None,
+    tools: ToolBox | None = None,
 ) -> AsyncGenerator[EmbeddedTools]:
     """Start a gateway, and end all it started when the block ends.
 
     `settings` is the tree of a settings file, e.g. `{"workspace": ["."], "catalog": {"allow": ["preset:core"]}}`;
     neither the user's own file nor the environment is read. `ask` puts a form to your user; without it whatever needs
     an approval is refused and the answer names the rule that would allow it. `host_model` is a model that tools may
-    use (WebFetch's prompt, Agent). `hooks` are functions that run before and after each call. Raises `BrokenSettings`.
+    use (WebFetch's prompt, Agent). `hooks` are functions that run before and after each call.
+    `tools` are your own, beside all others. Raises `BrokenSettings`, and `NameTaken` if a tool of yours has the name of
+    another.
     """
     if not isinstance(settings, Settings):
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
-    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks)
+    own = None if tools is None else OwnTools(tools.registry, tools.allowed, tools.disabled)
+    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks, tools=own)
     failed: Exception | None = None
     async with gateway.running():
         try:
