@@ -63,6 +63,8 @@ class ToolSpec:
     `max_result_chars` is the most text one result may carry inline; None means the catalog's own
     bound. `canonical_name` is what rules, audit and approvals use when the exposed name is another
     (an upstream tool under an alias). `is_plain`: every host takes its schemas as they are.
+    `long_doc` and `examples` are for people, who read them with `goat-mcp docs`: models see neither (source: goa,
+    `Documentable`).
     """
 
     name: str
@@ -76,6 +78,7 @@ class ToolSpec:
     output_schema: Schema | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     examples: tuple[ToolExample, ...] = ()
+    long_doc: str = ""
     max_result_chars: int | None = None
     canonical_name: str = ""
     is_plain: bool = False

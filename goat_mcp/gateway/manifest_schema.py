@@ -207,6 +207,7 @@ def _export() -> Schema:
                     EXAMPLE_KEYS, {"description": _TEXT, "input": {"type": "object"}, "output": {}}, required=["input"]
                 ),
             },
+            "docs": {"type": "string", "description": "A longer text for people, in Markdown; models do not see it."},
             "readOnlyWhen": {
                 "type": "object",
                 "additionalProperties": _TEXTS,

@@ -31,8 +31,8 @@ SIDE_EFFECTS = tuple(effect.value for effect in SideEffect)
 RISKS = tuple(risk.name.lower() for risk in Risk)
 TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
 EXPORT_KEYS = (
-    *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "output"),
-    *("timeoutMs", "access", "readOnlyWhen"),
+    *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "docs"),
+    *("output", "timeoutMs", "access", "readOnlyWhen"),
 )
 _SHIPPED_EXPORT_KEYS = (*EXPORT_KEYS, "judgedAs")
 """What only those that ship with us may say: by which built-in tool's rules they are judged."""
@@ -156,6 +156,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *,
             risk=Risk[risk.upper()] if risk else RISK_OF[effect],
             hints=_hints(fields, effect),
             examples=_examples(fields),
+            long_doc=fields.text("docs", default="").strip(),
             canonical_name=fields.choice("judgedAs", builtin_names()) or "",
         ),
         fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),

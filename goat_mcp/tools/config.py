@@ -73,7 +73,7 @@ class Config(
     """Read a setting of this server, or change one for this session. Permissions and limits are the user's alone."""
 
     examples = (
-        ToolExample("Read a setting", {"setting": "output.max_chars"}, "output.max_chars = 30000 (default)"),
+        ToolExample("Read a setting", {"setting": "output.max_chars"}),
         ToolExample("Longer results", {"setting": "output.max_chars", "value": 60000}),
         ToolExample("As the user has it", {"setting": "output.max_chars", "value": "default"}),
     )
