@@ -141,6 +141,7 @@ class Gateway:
             visibility=self.visibility,
             call_all=self.call_all,
             problems=self.problems,
+            declared_types=self.declared.agent_types,
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:

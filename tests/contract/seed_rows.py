@@ -47,6 +47,11 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "the way of a call: validation, permission, hooks, result",
         "calls/test_pipeline.py calls/hooks/test_configured.py",
     ),
+    _row(
+        "goat",
+        "progress at the start and the end of a call's work, with the seconds it took",
+        "calls/test_work_notices.py e2e/test_work_notices.py",
+    ),
     _row("goat", "risk by side effect, and what a mode allows", "calls/permissions/test_decide.py"),
     _row(
         "goat",
@@ -71,6 +76,12 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "spec04", "the input schemas, field by field", "contract/test_spec_04_checklist.py::test_schema_completeness_*"
     ),
+    _row(
+        "spec04",
+        "`AgentInput.team_name`: the agent is a member of the live team",
+        "agents/teams/test_team_of_agents.py::test_agent_adds_a_member_*",
+    ),
+    _row("spec04", "the rules of the input fields, all problems at once", "contract/test_every_problem_at_once.py"),
     _row("spec04", "the verification checklist", "contract/test_spec_04_checklist.py"),
     _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "catalog/test_openai_format.py"),
     _row(
@@ -80,6 +91,14 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     ),
     _row("spec04", "allowed and disallowed tools, and presets", "catalog/test_presets.py"),
     _row("goa", "tools that document themselves: a short text, a page, examples", "tools/docs/test_page.py"),
+    _row(
+        "goa",
+        "pages of every tool, its author's long text and examples too; what built-in examples show is what they gave",
+        "tools/docs/test_page.py::test_a_registered_tools_own_long_text_is_on_its_page "
+        "cli/test_docs.py::test_a_manifest_brings_a_long_text_and_examples_with_their_output "
+        "calls/extensions/test_installed.py::test_its_tools_have_a_long_text_and_examples "
+        "contract/test_every_tool_is_documented.py::test_each_example_of_a_page_shows_what_comes_back",
+    ),
     _row(
         "goa",
         "paths that begin with `@`, and names that are nearly right",
@@ -120,8 +139,15 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "goondan",
         "tools declared in YAML, and what is wrong with a document",
         "manifests/test_bad_manifests.py manifests/test_mutated_manifests.py cli/test_manifest.py "
-        "docs/test_first_tool.py",
+        "cli/test_manifest_check.py docs/test_first_tool.py",
     ),
+    _row(
+        "goondan",
+        "a bundle as it is written: tools in Python, JavaScript and TypeScript, agents with theirs; what has no effect "
+        "is named",
+        "manifests/test_goondan_bundle.py manifests/test_javascript_handlers.py",
+    ),
+    _row("goondan", "references, of which one with a package means just that tool", "manifests/test_references.py"),
     _row("goondan", "`resource__export`, in the one registry", "manifests/test_gateway_over_manifests.py"),
     _row(
         "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"

@@ -26,7 +26,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, SideEffect
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.spec import ToolExample, ToolSpec
 from goat_mcp.core.tool import Access
 
 if TYPE_CHECKING:  # loads the validation library
@@ -56,11 +56,13 @@ class ExtensionTools:
         *,
         parameters: Mapping[str, Any] | None = None,
         side_effect: SideEffect = SideEffect.NETWORK,
+        docs: str = "",
+        examples: Sequence[ToolExample] = (),
     ) -> None:
         """Add `async function(ctx, arguments)` as a tool; it gives back JSON, a text or a `ToolResult`.
 
-        `parameters` is a JSON Schema. Without `side_effect` people are asked as before a request to the network.
-        Raises as `register`.
+        `parameters` is a JSON Schema. Without `side_effect` people are asked as before a request to the network. `docs`
+        (Markdown) and `examples` are for people, who read them with `goat-mcp docs`. Raises as `register`.
         """
         schema = dict(parameters or {"type": "object", "properties": {}, "additionalProperties": False})
         self.register(
@@ -74,6 +76,8 @@ class ExtensionTools:
                     risk=RISK_OF[side_effect],
                     hints=HINTS_OF[side_effect],
                     toolset="manifests",
+                    long_doc=docs,
+                    examples=tuple(examples),
                 ),
                 function,
             )

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, ProfileOptions
+from goat_mcp.catalog.filter import (
+    TEAMS_VARIABLE,
+    CatalogFilter,
+    CatalogProfile,
+    DeferredListing,
+    ProfileOptions,
+    labels_of,
+)
 from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
+    SHIPPED_PREFIX,
+    TOOL_ALIASES,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
     clean_server_name,
 )
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
@@ -188,7 +196,7 @@ class ToolSelection:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
         on = _with_teams(self._split(self._chosen.toolsets, "catalog.toolsets")[0])
         for entry in self._chosen.allow or ():
-            name = NAME_ALIASES.get(entry.strip(), entry.strip())
+            name = TOOL_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
             toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
             if toolset in self._declared:
@@ -239,10 +247,21 @@ def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
     }
 
 
+def names_selected(entries: Iterable[str], declared: DeclaredToolsets, specs: Iterable[ToolSpec]) -> frozenset[str]:
+    """The names of the tools that entries of a toolset select, as an agent's rights have them: those among `specs`, and
+    what may come of upstreams."""
+    of_toolsets = {f"{TOOLSET_PREFIX}{name}": labels for name, labels in _labels_in(declared).items()}
+    labels = frozenset(label for entry in entries for label in of_toolsets.get(entry, _labels(entry)))
+    found = {spec.name for spec in specs if labels_of(spec) & labels}
+    return frozenset(found | {label for label in labels if label.startswith(UPSTREAM_PREFIX)})
+
+
 def _labels(entry: str) -> Sequence[str]:
-    if entry.startswith(TOOLSET_PREFIX) or SEPARATOR in entry:
+    if entry.startswith((TOOLSET_PREFIX, SHIPPED_PREFIX)) or SEPARATOR in entry:
         return (entry,)
-    return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
+    if (name := entry.removeprefix(RESOURCE_PREFIX)) != entry:  # a reference: it follows no alias
+        return (entry,) if name in TOOL_ALIASES else (entry, name)
+    return (TOOL_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 
 def _server(profile: str, name: str) -> str:
