@@ -23,8 +23,8 @@ _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
 """Claude Code takes paths in these; here what may not be read is not found, so they are about reading."""
 
 
-def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), own_tools: Iterable[str] = ()) -> RuleSet:
-    """All rules in force, those of Claude Code's files too, and one that allows each of `own_tools`.
+def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), program_tools: Iterable[str] = ()) -> RuleSet:
+    """All rules in force, those of Claude Code's files too, and one that allows each of `program_tools`.
 
     Raises `BrokenSettings` naming the rule and where it is written (R-PERM-7).
     """
@@ -33,7 +33,7 @@ def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), own_to
         allow=[
             *_parsed(settings, Effect.ALLOW, listed.allow),
             *_imported(imported, Effect.ALLOW),
-            *(Rule(name, tool=name, origin="the program") for name in own_tools),
+            *(Rule(name, tool=name, origin="the program") for name in program_tools),
         ],
         ask=[*_parsed(settings, Effect.ASK, listed.ask), *_imported(imported, Effect.ASK)],
         deny=[
