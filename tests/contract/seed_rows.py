@@ -73,6 +73,8 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "catalog/test_openai_format.py"),
     _row("spec04", "allowed and disallowed tools, and presets", "catalog/test_presets.py"),
     _row("goa", "tools that document themselves: a short text, a page, examples", "tools/docs/test_page.py"),
+    _row("goa", "a long text and examples for tools of manifests, extensions and other servers", "cli/test_docs.py"),
+    _row("goa", "goa's interface: its names, fields and defaults", "catalog/test_goa_tools.py"),
     _row("goa", "edits that forgive, in three tiers", "files/editing/test_matching.py tools/test_edit.py"),
     _row("goa", "search results in order of rank, and the user's own order", "files/search/test_priority.py"),
     _row("goa", "what may be run by the shell", "tools/test_bash.py"),
