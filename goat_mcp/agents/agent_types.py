@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
 from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.problem_words import demand_of
 from goat_mcp.files.documents.front_matter import BrokenFrontMatter, Fields, split_front_matter
 from goat_mcp.files.workspace import Workspace
 
@@ -203,7 +204,7 @@ def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
         file = AgentFile.model_validate(fields)
     except ValidationError as invalid:
         error = invalid.errors(include_url=False)[0]
-        raise BrokenType(f"{error['loc'][0]} {error.get('ctx', {}).get('error', error['msg'])}") from None
+        raise BrokenType(f"{error['loc'][0]} {demand_of(error)}") from None
     for key in ("name", "description"):
         if not getattr(file, key):
             raise BrokenType(f"it has no {key}")

@@ -27,6 +27,7 @@ from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.author_errors import failure_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.progress import WorkNotices
 from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec, unknown_tool
@@ -154,9 +155,10 @@ class Pipeline:
             access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s(), while_waiting=permit.released
         ):
             turn.begin()
+            notices = WorkNotices(tool.spec.name, ctx)
             failure: Exception | None = None
             try:
-                result = await tool.execute(admitted.input, ctx)
+                result = await tool.execute(admitted.input, await notices.start())
             except ToolError as error:
                 result = self._refused(error)
             except UpstreamError as relayed:
@@ -168,6 +170,7 @@ class Pipeline:
                 else:
                     self.telemetry.unexpected(ctx.call_id, tool.spec.rule_name, bug)
                     result = self._refused(failure_of(bug))
+            await notices.end(failed=result.is_error)
         # Hooks after the call: they see every call that ran, also one that failed in a way of its own.
         if self.hooks:
             result = await self._after_hooks(tool.spec, admitted.arguments, result, ctx, turn)

@@ -13,9 +13,9 @@ from typing import get_args
 
 from goat_mcp.catalog.builtin_contracts import builtin_contracts, builtin_names, names_of_ours
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
+    TOOL_ALIASES,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
@@ -105,12 +105,12 @@ class Selections:
         if name.startswith(UPSTREAM_PREFIX):
             return frozenset({_upstream_label(name)})
         # An upstream's own tool of an alias's name is meant as well as the built-in.
-        names = {NAME_ALIASES.get(name, name), name} if self._flat_names else {NAME_ALIASES.get(name, name)}
+        names = {TOOL_ALIASES.get(name, name), name} if self._flat_names else {TOOL_ALIASES.get(name, name)}
         if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint(names_of_ours())):
             return frozenset(names)
         if name in self._resources:
             return frozenset({f"{RESOURCE_PREFIX}{name}"})
-        known = (*builtin_names(), *NAME_ALIASES, *self._resources)
+        known = (*builtin_names(), *TOOL_ALIASES, *self._resources)
         raise BrokenSelection(f"{name!r} names no tool; {_near(name, known, 'tools')}")
 
 

@@ -14,7 +14,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
 from goat_mcp.cli.terminal import console, escaped, print_table
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import NAME_ALIASES
+from goat_mcp.core.names import TOOL_ALIASES
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.docs import document, short_doc
@@ -47,11 +47,11 @@ def _spec(settings: Settings, name: str) -> tuple[ToolSpec, str]:
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.DENY)
-    found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
+    found = gateway.registry.get(name) or gateway.registry.get(TOOL_ALIASES.get(name, ""))
     if found is None:  # a tool of an upstream that was never seen
         anyio.run(_wait_for_tool, gateway, name)
         found = gateway.registry.get(name)
-    spec = found.spec if found is not None else _optional_tools().get(NAME_ALIASES.get(name, name))
+    spec = found.spec if found is not None else _optional_tools().get(TOOL_ALIASES.get(name, name))
     try:
         shown = gateway.catalog.resolve(name if spec is None else spec.name).spec
     except ToolError as off:

@@ -41,10 +41,9 @@ GOA_ALIASES = {
     "memento": "memento__note",
     "goa_command": "goa_command__run",
 }
-TOOL_ALIASES = {**CLAUDE_CODE_ALIASES, **GOA_ALIASES}
-"""Names that resolve to a built-in at call time, unless another tool has that exact name. They are never listed."""
-NAME_ALIASES = {
-    **TOOL_ALIASES,
+TOOL_ALIASES = {
+    **CLAUDE_CODE_ALIASES,
+    **GOA_ALIASES,
     "ListMcpResourcesTool": "ListMcpResources",
     "ReadMcpResourceTool": "ReadMcpResource",
     "MultiEdit": "Edit",
@@ -53,7 +52,8 @@ NAME_ALIASES = {
     "KillShell": "TaskStop",
     "KillBash": "TaskStop",
 }
-"""Names by which a person may mean a built-in, in rules and selections."""
+"""Names that mean a built-in: in calls, unless another tool has that exact name, in rules and in selections. They are
+never listed."""
 
 
 class InvalidName(ValueError):

@@ -9,10 +9,10 @@ from typing import get_args
 
 from goat_mcp.catalog.builtin_contracts import names_of_ours
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
     SHIPPED_PREFIX,
+    TOOL_ALIASES,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
 )
@@ -38,7 +38,7 @@ def unknown_members(
 ) -> Iterator[ManifestProblem]:
     """What toolsets and agents of `declared` name that is nowhere. `upstreams` None: nobody knows them, and nothing is
     said of theirs. `shipped` is only asked for where a name is not found elsewhere."""
-    known: set[str] = {*names_of_ours(), *NAME_ALIASES, *_names(declared)}
+    known: set[str] = {*names_of_ours(), *TOOL_ALIASES, *_names(declared)}
     is_whole = False
     for toolset in (*declared.toolsets, *declared.agents):
         for index, name in enumerate(toolset.tools or ()):

@@ -21,10 +21,10 @@ from goat_mcp.catalog.filter import (
 from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
     SHIPPED_PREFIX,
+    TOOL_ALIASES,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
@@ -196,7 +196,7 @@ class ToolSelection:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
         on = _with_teams(self._split(self._chosen.toolsets, "catalog.toolsets")[0])
         for entry in self._chosen.allow or ():
-            name = NAME_ALIASES.get(entry.strip(), entry.strip())
+            name = TOOL_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
             toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
             if toolset in self._declared:
@@ -260,8 +260,8 @@ def _labels(entry: str) -> Sequence[str]:
     if entry.startswith((TOOLSET_PREFIX, SHIPPED_PREFIX)) or SEPARATOR in entry:
         return (entry,)
     if (name := entry.removeprefix(RESOURCE_PREFIX)) != entry:  # a reference: it follows no alias
-        return (entry,) if name in NAME_ALIASES else (entry, name)
-    return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
+        return (entry,) if name in TOOL_ALIASES else (entry, name)
+    return (TOOL_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 
 def _server(profile: str, name: str) -> str:
