@@ -51,7 +51,7 @@ def _spec(settings: Settings, name: str) -> tuple[ToolSpec, str]:
     if found is None:  # a tool of an upstream that was never seen
         anyio.run(_wait_for_tool, gateway, name)
         found = gateway.registry.get(name)
-    spec = found.spec if found is not None else _optional_tools().get(NAME_ALIASES.get(name, name))
+    spec = found.spec if found is not None else _optional_tools().get(TOOL_ALIASES.get(name, name))
     try:
         shown = gateway.catalog.resolve(name if spec is None else spec.name).spec
     except ToolError as off:
