@@ -185,6 +185,7 @@ class Gateway:
             group.start_soon(self._configured.follow, self.upstreams)
             group.start_soon(self.declared.watch, self._manifests_read_again)
             group.start_soon(self.services.spill.keep_pruned)
+            group.start_soon(self.services.clean_up_sandboxes)
             group.start_soon(self._load_tools)
             try:
                 yield

@@ -13,6 +13,9 @@ from pydantic import AfterValidator, BeforeValidator
 from goat_mcp.core.settings_part import SettingsPart, one_or_many
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
+FOLDER = "sandbox"
+"""Of the state directory: the notes of what sandboxes left in workspaces, and temporary files."""
+
 
 def host_is_among(host: str, domains: Collection[str]) -> bool:
     """Whether a host is one of these, or below `*.` and one of these (R-NET-8)."""

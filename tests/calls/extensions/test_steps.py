@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import anyio
 import pytest
 from mcp import Client
 
+from goat_mcp.calls.extensions.installed import ExtensionTools
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import BrokenSettings, Settings
@@ -176,3 +180,22 @@ async def test_a_step_that_raises_hides_nothing_and_spoils_no_other(tmp_path: Pa
 
 def test_without_a_step_there_is_nothing_in_the_way_of_calls(tmp_path: Path) -> None:
     assert gateway(tmp_path, "Late").pipeline.steps is None
+
+
+async def test_arguments_of_a_python_function_are_checked_like_those_of_any_tool(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n", "word"]}
+    got: list[Any] = []
+
+    async def function(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        got.append(arguments)
+        return "done"
+
+    served = gateway(tmp_path)
+    tools = ExtensionTools("mine", served.registry, lambda: None)
+    tools.add("count", "Counts.", function, parameters=schema, side_effect=SideEffect.NONE)
+
+    wrong = await served.pipeline.call("count", {"n": 0}, ToolContext(call_id="c"))
+    right = await served.pipeline.call("count", {"n": "3", "word": "x", "more": 1}, ToolContext(call_id="c"))
+
+    assert wrong.text.splitlines()[:2] == ["n: wants at least 1; got int 0", "word: is required"]
+    assert (right.text, got) == ("done", [{"n": 3, "word": "x", "more": 1}])
