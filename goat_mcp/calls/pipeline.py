@@ -100,7 +100,7 @@ class Pipeline:
                     tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
                     spec = tool.spec
                     rule_name = spec.rule_name
-                    self._check_visible(spec, ctx)
+                    self._check_visible(name, spec, ctx)
                 except ToolError as unknown:
                     if not self.layers:
                         raise
@@ -224,13 +224,13 @@ class Pipeline:
             [results.get(index) or error_result(batch.not_run()) for index in range(len(requests))], batch.stopped_by
         )
 
-    def _check_visible(self, spec: ToolSpec, ctx: ToolContext) -> None:
+    def _check_visible(self, name: str, spec: ToolSpec, ctx: ToolContext) -> None:
         """Raises `ToolError` if the caller's rights, or its newest step, leave the tool out."""
         if not ctx.rights.permits(spec.rule_name, spec.name):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG, f"{spec.rule_name} is not among this agent's tools", "Use another tool."
             )
-        if self.steps is not None and self.steps.hides(ctx, spec.name):
+        if self.steps is not None and any(self.steps.hides(ctx, one) for one in (name, spec.name)):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
                 f"{spec.rule_name} is hidden in this step",
