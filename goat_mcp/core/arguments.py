@@ -173,11 +173,12 @@ class ArgumentReader(Generic[ModelT]):
 
     def _unknown_below(self, where: Sequence[int | str]) -> str:
         """What to say of an unknown field inside a list or an object."""
-        field = next(
-            (info for name, info in self._model.model_fields.items() if (info.alias or name) == where[0]), None
-        )
-        model = _inner_model(field.annotation) if field is not None else None
-        known = [] if model is None else [info.alias or name for name, info in model.model_fields.items()]
+        model: type[BaseModel] | None = self._model
+        for name in where[:-1]:
+            fields = {} if model is None else {info.alias or own: info for own, info in model.model_fields.items()}
+            if name in fields:
+                model = _inner_model(fields[str(name)].annotation)
+        known: list[str] = [] if model is None else [*model.model_json_schema().get("properties", {})]
         near = difflib.get_close_matches(str(where[-1])[:100], known, n=1)
         return f"unknown field; did you mean {near[0]}?" if near else f"unknown field; known are {', '.join(known)}"
 

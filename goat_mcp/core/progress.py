@@ -7,22 +7,26 @@ import time
 
 from goat_mcp.core.context import Progress, ToolContext
 
+_MOST = 1e300
 _STEP = 1e-6
 """Small beside any step that a tool reports, so that its next value is still above a lifted one."""
 
 
 class RisingProgress:
-    """A `Progress` whose values rise, as MCP demands: one that does not is lifted a little above the one before."""
+    """A `Progress` whose values rise, as MCP demands: one that does not is lifted a little above the one before.
+
+    So is one that leaves no room for those after it. JSON has no infinite total; such a total is left out.
+    """
 
     def __init__(self, report: Progress) -> None:
         self._report = report
         self._highest = -1.0
 
     async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        if not self._highest < done < math.inf:
+        if not self._highest < done < _MOST:
             done = max(self._highest + _STEP, math.nextafter(self._highest, math.inf))
         self._highest = done
-        await self._report(done, total, message)
+        await self._report(done, total if total is not None and -_MOST < total < _MOST else None, message)
 
 
 class WorkNotices:

@@ -127,3 +127,20 @@ async def test_the_seconds_of_the_end_are_those_of_the_work(tmp_path: Path, monk
 
     assert listener.values == [0, 12.5]
     assert listener.messages == ["Works started", "Works finished in 12.500 s"]
+
+
+@pytest.mark.parametrize("most", [1.7976931348623157e308, 10**400, float("inf"), float("nan")])
+async def test_whatever_a_tool_reports_the_values_are_numbers_that_rise(tmp_path: Path, most: float) -> None:
+    values: list[float] = []
+    totals: list[float | None] = []
+
+    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+        values.append(done)
+        totals.append(total)
+
+    progress = RisingProgress(note)
+    for done in (most, most, 7):
+        await progress(done, most)
+
+    assert values == sorted(set(values)) and values[-1] < 1e301
+    assert totals == [None] * 3

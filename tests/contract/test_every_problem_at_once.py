@@ -139,6 +139,20 @@ WRONG: list[tuple[str, dict[str, Any], list[str]]] = [
         {"team_name": 1, "force": "maybe"},
         ["team_name: wants text", "force: wants true or false"],
     ),
+    (
+        "AskUserQuestion",
+        {"questions": [{**QUESTION, "headr": "", "options": [{"label": "a", "descripton": ""}] * 2, "sort": 1}]},
+        [
+            "questions.0.header: wants at most 12 characters; got 17",
+            "questions.0.options.0.description: is required",
+            "questions.0.options.0.descripton: unknown field; did you mean description?",
+            "questions.0.options.1.description: is required",
+            "questions.0.options.1.descripton: unknown field; did you mean description?",
+            "questions.0.headr: unknown field; did you mean header?",
+            "questions.0.sort: unknown field; known are question, header, options, multiSelect",
+            "questions.0.options: labels must differ",
+        ],
+    ),
 ]
 VALIDATORS_WORDS = re.compile(r"\bshould\b|\bvalid\b|Input|Value error|validation|another value|greater than|or equal")
 TEXTS: list[Any] = ["", "x", "x" * 200_000]

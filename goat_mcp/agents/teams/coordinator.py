@@ -31,6 +31,7 @@ from goat_mcp.state.directory import StateDirectory
 
 SHUTDOWN_GRACE_S = 10.0
 MAX_IDLE_TEXT_CHARS = 4_000
+_STEM_CHARS = 50
 
 
 class StartMember(Protocol):
@@ -125,10 +126,11 @@ class TeamCoordinator:
             if self._teams.get(ctx.principal) is not team:
                 raise _unknown_team(team_name, None)
             name = request.name or _free_name(team, request)
-            if (member := team.members.get(name)) is not None and await self._is_live(team, member):
+            same = [member for member in team.members.values() if member.name.lower() == name.lower()]
+            if taken := [member.name for member in same if await self._is_live(team, member)]:
                 raise ToolError(
                     ErrorCode.INPUT,
-                    f"name: team {team.name} has a member {name!r} already",
+                    f"name: team {team.name} has a member {taken[0]!r} already",
                     f"Choose another name. Members: {', '.join(team.members)}.",
                 )
             agent = await self._start(team, replace(request, name=name), ctx)
@@ -145,7 +147,9 @@ class TeamCoordinator:
         except BaseException:
             del self._mail[key]
             raise
-        team.members[member.name] = Member(member.name, started.id, agent_session_key(started.id))
+        for earlier in [one.name for one in team.members.values() if one.agent_id == started.id]:
+            del team.members[earlier]  # it was resumed under another name
+        team.members[member.name] = Member(member.name, started.id, agent_session_key(started.id), started.work)
         return started
 
     async def send(
@@ -247,8 +251,8 @@ class TeamCoordinator:
         if member.name not in live:
             raise ToolError(
                 ErrorCode.DELIVERY,
-                f"{member.name} has ended and reads no more mail",
-                f"Go on with it through Agent: resume={member.agent_id}.",
+                f"{member.name} has ended, or goes on outside the team, and reads no more mail",
+                f"Once it has ended, go on with it through Agent: resume={member.agent_id}, team_name={team.name}.",
             )
         return [member.name]
 
@@ -260,10 +264,12 @@ class TeamCoordinator:
         return task is not None and task.status is TaskStatus.RUNNING
 
     async def _task(self, team: Team, member: Member) -> Task | None:
+        """None also if the member was resumed outside the team: it has another task then, and no mail."""
         try:
-            return await self._tasks.find(member.agent_id, team.principal)
+            task = await self._tasks.find(member.agent_id, team.principal)
         except ToolError:
             return None
+        return task if task.work is member.work else None
 
     async def _end(self, team: Team, live: Sequence[str]) -> tuple[str, ...]:
         """Ask the members to end, wait `SHUTDOWN_GRACE_S` at most, then stop them. Returns those stopped."""
@@ -305,9 +311,14 @@ def _free_name(team: Team, request: SpawnRequest) -> str:
     """The name that a resumed member had; for others the type's, with a number if that is taken."""
     if (earlier := team.by_any_name(request.resume)) is not None:
         return earlier.name
-    stem = request.type_name or DEFAULT_TYPE
+    stem = request.type_name[:_STEM_CHARS] or DEFAULT_TYPE
+    try:
+        usable_name(stem)
+    except ValueError:  # a type that there is not is refused when the agent starts
+        stem = DEFAULT_TYPE
+    taken = {name.lower() for name in team.members}
     numbered = (f"{stem}-{number}" for number in count(2))
-    return next(name for name in chain([stem], numbered) if name not in team.members)
+    return next(name for name in chain([stem], numbered) if name.lower() not in taken)
 
 
 def _new_folder(state: StateDirectory, scope: str, principal: str, name: str) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from goat_mcp.agents.agent_task import AgentTask
 from goat_mcp.state.private_file import write_private
 
 LEAD = "main"
@@ -26,11 +27,12 @@ def usable_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody who was started. `session_key` is the one its own calls carry."""
+    """Somebody who was started. `session_key` is the one its own calls carry, `work` what reads its mail."""
 
     name: str
     agent_id: str
     session_key: str
+    work: AgentTask
 
 
 @dataclass

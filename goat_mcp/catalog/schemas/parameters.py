@@ -65,7 +65,7 @@ class Parameters:
         ready = self._ready(arguments, problems)
         problems += [problem for problem in _mismatches(ready, compiled, max_steps) if problem not in problems]
         if problems:
-            raise input_error(problems)
+            raise input_error([(_on_one_line(where), _on_one_line(what)) for where, what in problems])
         return ready
 
     def _ready(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _described(error: Any) -> Problem:
     if keyword == "additionalProperties":
         return where, _unknown(str(path[-1]), error.schema.get("properties") or {})
     if keyword == "None":  # the schema `false`
-        return where, "is not allowed"
+        return where, f"{shown_value(error.instance)} is not allowed"
     if keyword == "uniqueItems":
         return where, "wants no item twice"
     if keyword in ("anyOf", "oneOf"):
@@ -126,6 +126,11 @@ def _described(error: Any) -> Problem:
     return where, f"wants {wanted}; got {shown_value(error.instance)}"
 
 
+def _on_one_line(text: str) -> str:
+    """Names and values of a schema from others neither begin a line of ours nor move a cursor."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 def _demand(keyword: str, demand: Any) -> str:
     if keyword == "type":
         return " or ".join(map(str, _types(demand)))
@@ -135,7 +140,7 @@ def _demand(keyword: str, demand: Any) -> str:
         return json.dumps(demand)
     if keyword in _BOUNDS:
         return _BOUNDS[keyword].format(demand)
-    return f"what its {keyword} says"
+    return f"what its {keyword} says: {json.dumps(demand, ensure_ascii=False)}"
 
 
 def _meant(context: Sequence[Any]) -> Any:

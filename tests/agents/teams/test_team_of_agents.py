@@ -245,3 +245,39 @@ async def test_members_of_the_clients_own_model_are_refused_with_the_reason(tmp_
 
     assert "an agent that waits for mail goes on after this call" in refused.text
     assert model.requests == []
+
+
+async def test_mail_reaches_a_member_under_its_new_name_and_is_refused_when_it_goes_on_outside(tmp_path: Path) -> None:
+    model = Members(tester=[says("first"), says("bye")], scribe=[says("second"), says("bye")])
+    async with ground(tmp_path, model) as place:
+        team = {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]}
+        member = members_of(await place.call("TeamCreate", team))[0]["agent_id"]
+
+        async def ended(name: str) -> None:
+            await place.call("SendMessage", {"to": name, "type": "shutdown_request"})
+            await place.call("TaskOutput", {"task_id": member, "timeout": 45_000})
+
+        await ended("tester")
+        await place.agent("Again.", resume=member, name="scribe", team_name="release")
+        renamed = await place.call("SendMessage", {"to": "*", "message": "hello"})
+        former = await place.call("SendMessage", {"to": "tester", "message": "hello"})
+        await ended("scribe")
+        await place.agent("Alone.", resume=member, run_in_background=True)
+        outside = await place.call("SendMessage", {"to": "scribe", "message": "hello"})
+        await place.call("TeamDelete", {"force": True})
+
+    assert renamed.facts == {"delivered": ["scribe"], "failed": {}}
+    assert "nobody in team release is called 'tester'" in former.text
+    assert outside.error_code == "E_DELIVERY" and "team_name=release" in outside.text
+
+
+async def test_a_name_in_other_case_is_taken_and_a_type_that_there_is_not_is_named(tmp_path: Path) -> None:
+    async with ground(tmp_path, Members(tester=[])) as place:
+        team = {"team_name": "release", "members": [{"name": "tester", "prompt": "Go."}]}
+        await place.call("TeamCreate", team)
+        taken = await place.agent(name="Tester", team_name="release")
+        unknown = await place.agent(subagent_type="no such type", team_name="release")
+        await place.call("TeamDelete", {"force": True})
+
+    assert "name: team release has a member 'tester' already" in taken.text
+    assert unknown.text.startswith("subagent_type: ") and "no such type" in unknown.text
