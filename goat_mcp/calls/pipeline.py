@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -161,9 +162,11 @@ class Pipeline:
                 result = self._refused(error)
             except UpstreamError as relayed:
                 failure, result = relayed, error_result(ToolError(ErrorCode.UPSTREAM, relayed.message))
-            except Exception as bug:
+            except (Exception, SystemExit, asyncio.CancelledError) as bug:
+                if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 if isinstance(tool, OwnTool):
-                    failure = bug
+                    failure = bug if isinstance(bug, Exception) else RuntimeError(repr(bug))
                     result = error_result(ToolError(ErrorCode.INTERNAL, f"failed unexpectedly ({ctx.call_id})"))
                 else:
                     self.telemetry.unexpected(ctx.call_id, tool.spec.rule_name, bug)
@@ -273,6 +276,12 @@ def _raising(error: ToolError) -> Callable[[Permit, Mapping[str, Any]], Awaitabl
         raise error
 
     return run
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; otherwise a tool's `CancelledError` is a failure of its own."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _internal_error(rule_name: str, ctx: ToolContext, bug: Exception) -> ToolError:

@@ -51,11 +51,17 @@ class OwnTools:
     name: str = ""
     instructions: str = ""
 
+    def names(self) -> frozenset[str]:
+        """What rules and selections may name beside the tools that everybody has."""
+        return self.allowed | self.disabled | {*self.registry.names()}
+
     def add_to(self, registry: Registry) -> Callable[[], None]:
         """Have them there too, now and after each change. Returns what ends that. Raises `NameTaken`."""
-        names = registry.snapshot.source_of
-        if taken := next((name for name in self.registry.names() if name in names), None):
-            raise NameTaken(f"{taken} is already registered by {names[taken]}; give your tool another name")
+        taken = {name.casefold(): (name, source) for name, source in registry.snapshot.source_of.items()}
+        for name in self.registry.names():
+            if found := taken.get(name.casefold()):
+                as_what = "" if found[0] == name else f" as {found[0]}"
+                raise NameTaken(f"{name} is already registered by {found[1]}{as_what}; give your tool another name")
         return registry.follow(self.registry, _PROGRAM_SOURCE, without=self.disabled)
 
     def why_missing(self, name: str) -> ToolError | None:
@@ -93,11 +99,13 @@ class ToolSelection:
         upstreams: Sequence[UpstreamConfig],
         toolsets: DeclaredToolsets = _NO_TOOLSETS,
         resources: Collection[str] = (),
+        own_tools: Collection[str] = (),
     ) -> None:
-        """`toolsets` and `resources` are those that manifests declare."""
+        """`toolsets` and `resources` are those that manifests declare, `own_tools` those of an embedding program."""
         self._settings = settings
         self._declared = toolsets
         self._resources = resources
+        self._own_tools = own_tools
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
@@ -182,6 +190,7 @@ class ToolSelection:
             flat_names=any(upstream.naming == "flat" for upstream in self._upstreams),
             toolsets=_labels_in(self._declared),
             resources=self._resources,
+            own_tools=self._own_tools,
         )
 
     def check_allowed_are_on(self, registry: Registry) -> None:
