@@ -125,7 +125,9 @@ class Pipeline:
             except UpstreamError as relayed:
                 error_code = str(relayed.code)
                 raise redacted_upstream_error(relayed, self.redactor) from None
-            except Exception as bug:
+            except (Exception, SystemExit, asyncio.CancelledError) as bug:
+                if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 self.telemetry.unexpected(ctx.call_id, rule_name, bug)
                 error_code = str(ErrorCode.INTERNAL)
                 result = error_result(_internal_error(rule_name, ctx, bug))
@@ -155,7 +157,7 @@ class Pipeline:
             access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s(), while_waiting=permit.released
         ):
             turn.begin()
-            failure: Exception | None = None
+            failure: BaseException | None = None
             try:
                 result = await tool.execute(admitted.input, ctx)
             except ToolError as error:
@@ -166,7 +168,7 @@ class Pipeline:
                 if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
                     raise
                 if isinstance(tool, OwnTool):
-                    failure = bug if isinstance(bug, Exception) else RuntimeError(repr(bug))
+                    failure = bug
                     result = error_result(ToolError(ErrorCode.INTERNAL, f"failed unexpectedly ({ctx.call_id})"))
                 else:
                     self.telemetry.unexpected(ctx.call_id, tool.spec.rule_name, bug)
@@ -279,12 +281,12 @@ def _raising(error: ToolError) -> Callable[[Permit, Mapping[str, Any]], Awaitabl
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody wants this task to end; otherwise a tool's `CancelledError` is a failure of its own."""
+    """Whether somebody wants this task to end; otherwise a `CancelledError` of other people's code is its failure."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
-def _internal_error(rule_name: str, ctx: ToolContext, bug: Exception) -> ToolError:
+def _internal_error(rule_name: str, ctx: ToolContext, bug: BaseException) -> ToolError:
     failed = f"extension {bug.name}" if isinstance(bug, ExtensionFailed) else rule_name
     return ToolError(
         ErrorCode.INTERNAL,

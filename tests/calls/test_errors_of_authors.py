@@ -21,7 +21,7 @@ from goat_mcp.embed import open_tools
 from goat_mcp.state.telemetry import Telemetry
 from tests.calls.extensions.installed_package import install
 from tests.calls.test_pipeline import CTX, pipeline_over
-from tests.tool_doubles import spec
+from tests.tool_doubles import fake, spec
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +84,25 @@ async def test_a_tool_that_stops_itself_has_failed_and_its_caller_is_answered(
     error = error_of(await raised(tmp_path, problem))
 
     assert (error["code"], error["name"], error["message"]) == ("E_TOOL", name, message)
+
+
+@pytest.mark.parametrize("problem", [asyncio.CancelledError(), SystemExit(3)])
+@pytest.mark.parametrize("where", ["an extension", "a hook before", "a hook after"])
+async def test_code_around_a_call_that_stops_itself_ends_that_call_with_an_error(
+    where: str, problem: BaseException, tmp_path: Path
+) -> None:
+    async def stops(*given: Any) -> Any:
+        raise problem
+
+    around: dict[str, Any] = {
+        "an extension": {"layers": (stops,)},
+        "a hook before": {"hooks": Hooks(before=(stops,))},
+        "a hook after": {"hooks": Hooks(after=(stops,))},
+    }[where]
+
+    result = await pipeline_over(tmp_path, fake("Read"), **around).call("Read", {}, CTX)
+
+    assert result.error_code == "E_INTERNAL"
 
 
 async def test_a_long_message_is_cut_at_the_limit(tmp_path: Path) -> None:
