@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from goat_mcp.core.side_effect import SideEffect
     from goat_mcp.core.spec import ToolSpec
     from goat_mcp.core.tool import Access, Tool
-    from goat_mcp.embed import EmbeddedTools, ToolBox, ToolMessages, mcp_tools, open_tools
+    from goat_mcp.embed import CallProgress, EmbeddedTools, ToolBox, ToolMessages, mcp_tools, open_tools
     from goat_mcp.settings.settings import BrokenSettings
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Ask",
     "BrokenSettings",
     "CallNext",
+    "CallProgress",
     "EmbeddedTools",
     "ErrorCode",
     "Extension",
@@ -77,7 +78,7 @@ _NAMES_OF = {
     "core.side_effect": ("SideEffect",),
     "core.spec": ("ToolSpec",),
     "core.tool": ("Access", "Tool"),
-    "embed": ("EmbeddedTools", "ToolBox", "ToolMessages", "mcp_tools", "open_tools"),
+    "embed": ("CallProgress", "EmbeddedTools", "ToolBox", "ToolMessages", "mcp_tools", "open_tools"),
     "settings.settings": ("BrokenSettings",),
 }
 _HOME_OF = {name: f"goat_mcp.{module}" for module, names in _NAMES_OF.items() for name in names}

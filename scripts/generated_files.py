@@ -1,6 +1,7 @@
 """Make what is generated from the code: the contracts, manifests/builtin/*.yaml, manifests/schema.json,
-docs/tools/*.md, the README's table, docs/upstream-problems.md and manifests/packaging/*.json; and from tables of the
-tests docs/attack-cases.md, docs/security.md, docs/gateway.md and docs/seeds.md.
+docs/tools/*.md with what examples give back, the README's table, docs/upstream-problems.md and
+manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md, docs/gateway.md and
+docs/seeds.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -17,12 +18,13 @@ from typing import Any
 import yaml
 
 from goat_mcp.catalog.builtin_contracts import FILE, META_FILE, contract_document
+from goat_mcp.catalog.goa_tools import goa_tools
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.gateway.build.builtin_tools import META_CLASSES, TOOL_CLASSES
 from goat_mcp.gateway.build.manifests import shipped
 from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.settings.settings import Settings
-from goat_mcp.tools.docs import document, short_doc
+from goat_mcp.tools.docs import OUTPUTS, document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,7 +82,7 @@ def tools_table(specs: list[ToolSpec], *, folder: str) -> str:
     rows = ["| tool | what it does | side effect | risk |", "| --- | --- | --- | --- |"]
     for spec in specs:
         summary = short_doc(spec).replace("|", "\\|")
-        link = f"[`{spec.name}`]({folder}{spec.name}.md)"
+        link = f"[`{spec.name}`]({folder}{page_name(spec)}.md)"
         rows.append(f"| {link} | {summary} | {spec.side_effect.value} | {spec.risk.name.lower()} |")
     return "\n".join(rows)
 
@@ -88,13 +90,25 @@ def tools_table(specs: list[ToolSpec], *, folder: str) -> str:
 def shipped_specs() -> list[ToolSpec]:
     """The optional tools, by toolset and resource."""
     specs = [export.spec for resource in shipped().tools for export in resource.exports]
+    specs += [tool.spec for tool in goa_tools(_not_loaded)]
     return sorted(specs, key=lambda spec: (spec.toolset, spec.name.partition("__")[0]))
 
 
-def pages(specs: list[ToolSpec]) -> dict[Path, str]:
+def _not_loaded(name: str) -> Any:
+    raise LookupError(name)  # pages need contracts only
+
+
+def page_name(spec: ToolSpec) -> str:
+    """goa's `read` beside our `Read`: some file systems take these for one name."""
+    return spec.name if spec.rule_name == spec.name or "__" in spec.name else f"goa-{spec.name}"
+
+
+def pages(specs: list[ToolSpec], outputs: dict[str, list[str]]) -> dict[Path, str]:
     """One page for each tool, and the list of them."""
     optional = shipped_specs()
-    files = {PAGES / f"{spec.name}.md": document(spec).markdown() for spec in (*specs, *optional)}
+    files = {
+        PAGES / f"{page_name(spec)}.md": document(spec, outputs=outputs).markdown() for spec in (*specs, *optional)
+    }
     lines = ["# The tools", "", "`goat-mcp docs TOOL` prints these pages.", "", tools_table(specs, folder="")]
     lines += ["", "## Optional tools", "", "They are off until you turn their toolset on, e.g. `--toolset base`."]
     for toolset in sorted({spec.toolset for spec in optional}):
@@ -216,13 +230,22 @@ def packaging() -> dict[Path, str]:
     return {path: json.dumps(document, indent=2, ensure_ascii=False) + "\n" for path, document in documents.items()}
 
 
+def contract_files() -> dict[Path, str]:
+    """What a start reads of the tools. The examples run with it."""
+    files: dict[Path, str] = {}
+    for file, classes in ((FILE, TOOL_CLASSES), (META_FILE, META_CLASSES)):
+        documents = [contract_document(tool.contract) for tool in classes]
+        files[CONTRACTS / file] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
+    return files
+
+
 def wanted_files() -> dict[Path, str]:
     specs = builtin_specs()
     meta = [tool.contract for tool in META_CLASSES]
-    files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in (*specs, *meta)} | pages(specs)
-    for file, listed in ((FILE, specs), (META_FILE, meta)):
-        documents = [contract_document(spec) for spec in listed]
-        files[CONTRACTS / file] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
+    outputs: dict[str, list[str]] = _from_root("scripts.example_outputs").example_outputs()
+    files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in (*specs, *meta)} | pages(specs, outputs)
+    files[OUTPUTS] = json.dumps(outputs, indent=1, ensure_ascii=False) + "\n"
+    files |= contract_files()
     files[ATTACKS] = attacks_page()
     files[SECURITY] = security_page()
     files[GATEWAY] = gateway_page()
@@ -237,6 +260,9 @@ def wanted_files() -> dict[Path, str]:
 
 
 def main() -> int:
+    if "--check" not in sys.argv:
+        for path, text in contract_files().items():
+            path.write_text(text)
     files = wanted_files()
     stale = [path for path in (*MANIFESTS.glob("*.yaml"), *PAGES.glob("*.md")) if path not in files]
     if "--check" not in sys.argv:

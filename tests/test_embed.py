@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -18,7 +19,7 @@ from PIL import Image
 from goat_mcp.calls.permissions.permission import ALLOW_ONCE
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ToolError
-from goat_mcp.embed import EmbeddedTools, ToolMessages, open_tools
+from goat_mcp.embed import CallProgress, EmbeddedTools, ToolMessages, open_tools
 from goat_mcp.settings.settings import BrokenSettings
 
 pytestmark = pytest.mark.anyio
@@ -216,3 +217,42 @@ async def test_what_your_own_code_raises_comes_out_as_it_is(workspace: Path, tmp
     with pytest.raises(KeyError, match="mine"):
         async with open_tools({"workspace": [str(workspace)]}, state_directory=tmp_path / "state"):
             raise KeyError("mine")
+
+
+async def test_the_progress_callback_hears_of_each_call_by_the_models_id(workspace: Path, tmp_path: Path) -> None:
+    heard: list[CallProgress] = []
+
+    async def note(report: CallProgress) -> None:
+        heard.append(report)
+
+    settings = {"workspace": [str(workspace)]}
+    async with open_tools(settings, state_directory=tmp_path / "state", progress=note) as tools:
+        await run(
+            tools,
+            tool_call("a", "Read", file_path="@notes.txt"),
+            tool_call("b", "Read", file_path="@none.txt"),
+            tool_call("c", "Read", file_path=5),
+        )
+        await tools.call("Glob", {"pattern": "*"})
+
+    of_call = {id: [report for report in heard if report.call_id == id] for id in ("a", "b", "c", "")}
+    messages = {id: [re.sub(r"[\d.]+ s$", "N s", report.message) for report in of_call[id]] for id in of_call}
+    assert messages["a"] == ["Read started", "Read finished in N s"]
+    assert messages["b"] == ["Read started", "Read failed after N s"]
+    assert messages["c"] == []
+    assert messages[""] == ["Glob started", "Glob finished in N s"]
+    assert {report.tool for report in of_call[""]} == {"Glob"}
+
+
+async def test_a_progress_callback_that_fails_costs_no_result(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def broken(report: CallProgress) -> None:
+        raise RuntimeError("no screen")
+
+    settings = {"workspace": [str(workspace)]}
+    async with open_tools(settings, state_directory=tmp_path / "state", progress=broken) as tools:
+        result = await tools.call("Read", {"file_path": "@notes.txt"})
+
+    assert "one" in result.text
+    assert "no screen" in capsys.readouterr().err

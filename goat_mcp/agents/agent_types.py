@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
 from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.problem_words import demand_of
 from goat_mcp.files.documents.front_matter import BrokenFrontMatter, Fields, split_front_matter
 from goat_mcp.files.workspace import Workspace
 
@@ -203,7 +204,7 @@ def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
         file = AgentFile.model_validate(fields)
     except ValidationError as invalid:
         error = invalid.errors(include_url=False)[0]
-        raise BrokenType(f"{error['loc'][0]} {error.get('ctx', {}).get('error', error['msg'])}") from None
+        raise BrokenType(f"{error['loc'][0]} {demand_of(error)}") from None
     for key in ("name", "description"):
         if not getattr(file, key):
             raise BrokenType(f"it has no {key}")
@@ -251,9 +252,10 @@ class AgentTypes:
 
 @dataclass(frozen=True)
 class TypeFiles:
-    """Finds types: the workspace's before the user's before the built-in ones."""
+    """Finds types: the workspace's before the user's, before those that manifests declare, before the built-in ones."""
 
     workspace: Workspace
+    declared: Callable[[], Sequence[AgentType]] = tuple
 
     async def read(self) -> AgentTypes:
         return await anyio.to_thread.run_sync(self._read)
@@ -264,6 +266,8 @@ class TypeFiles:
             for path, content in files:
                 with suppress(FileNotFoundError):
                     _add(known, path, content, source)
+        for declared in self.declared():
+            known.types.setdefault(declared.name, declared)
         for built_in in BUILT_IN:
             named_alike = known.types.setdefault(built_in.name, built_in)
             if named_alike.source == "project":

@@ -256,11 +256,14 @@ class Spawner:
             resumes_from = "token" if record.facts.resume_token else "messages"
         chosen = self.engines.choose(ctx, resumes_from=resumes_from)
         if request.background and not chosen.engine.outlives_calls:
+            waits_for = "mail" if request.mail is not None else ""
             if request.inbox is not None and request.inbox.is_persistent:
+                waits_for = "requests"
+            if waits_for:
                 raise ToolError(
                     ErrorCode.INPUT,
-                    "an agent that waits for requests goes on after this call, and the client's own model can only be "
-                    "asked while a call waits",
+                    f"an agent that waits for {waits_for} goes on after this call, and the client's own model can only "
+                    "be asked while a call waits",
                     "Use Agent for a single task; the user can set agent.base_url to a model that has no client.",
                 )
             raise ToolError(

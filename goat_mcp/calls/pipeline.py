@@ -28,6 +28,7 @@ from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.author_errors import failure_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.progress import WorkNotices
 from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec, unknown_tool
@@ -100,7 +101,7 @@ class Pipeline:
                     tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
                     spec = tool.spec
                     rule_name = spec.rule_name
-                    self._check_visible(spec, ctx)
+                    self._check_visible(name, spec, ctx)
                 except ToolError as unknown:
                     if not self.layers:
                         raise
@@ -157,9 +158,10 @@ class Pipeline:
             access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s(), while_waiting=permit.released
         ):
             turn.begin()
+            notices = WorkNotices(tool.spec.name, ctx)
             failure: BaseException | None = None
             try:
-                result = await tool.execute(admitted.input, ctx)
+                result = await tool.execute(admitted.input, await notices.start())
             except ToolError as error:
                 result = self._refused(error)
             except UpstreamError as relayed:
@@ -173,6 +175,7 @@ class Pipeline:
                 else:
                     self.telemetry.unexpected(ctx.call_id, tool.spec.rule_name, bug)
                     result = self._refused(failure_of(bug))
+            await notices.end(failed=result.is_error)
         # Hooks after the call: they see every call that ran, also one that failed in a way of its own.
         if self.hooks:
             result = await self._after_hooks(tool.spec, admitted.arguments, result, ctx, turn)
@@ -226,13 +229,13 @@ class Pipeline:
             [results.get(index) or error_result(batch.not_run()) for index in range(len(requests))], batch.stopped_by
         )
 
-    def _check_visible(self, spec: ToolSpec, ctx: ToolContext) -> None:
+    def _check_visible(self, name: str, spec: ToolSpec, ctx: ToolContext) -> None:
         """Raises `ToolError` if the caller's rights, or its newest step, leave the tool out."""
-        if not ctx.rights.permits(spec.rule_name):
+        if not ctx.rights.permits(spec.rule_name, spec.name):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG, f"{spec.rule_name} is not among this agent's tools", "Use another tool."
             )
-        if self.steps is not None and self.steps.hides(ctx, spec.name):
+        if self.steps is not None and any(self.steps.hides(ctx, one) for one in (name, spec.name)):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
                 f"{spec.rule_name} is hidden in this step",

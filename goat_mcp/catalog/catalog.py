@@ -178,7 +178,8 @@ class Catalog:
         return tuple(
             tool
             for name, tool in self._tools.items()
-            if rights.permits(tool.spec.rule_name) and (name not in self._deferred or rights.allowed is not None)
+            if rights.permits(tool.spec.rule_name, tool.spec.name)
+            and (name not in self._deferred or rights.allowed is not None)
         )
 
     def listing(self) -> list[dict[str, Any]]:

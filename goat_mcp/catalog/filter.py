@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, StringConstraints
 
 from goat_mcp.catalog.schemas.dialects import DialectName
-from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, SHIPPED_PREFIX, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.settings_part import Names, SettingsPart, default_part
 from goat_mcp.core.side_effect import Risk
-from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, SHIPPED_TOOLSETS, Toolset, ToolSpec
 
 TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 """Turns the team tools on, where it is set to anything but empty, 0, false, no or off. Source: Goat, "Teams"."""
@@ -35,8 +35,11 @@ def server_of(spec: ToolSpec) -> str:
 def labels_of(spec: ToolSpec) -> frozenset[str]:
     """Everything that selects this tool: its names, its toolset, its server."""
     labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
-    if spec.toolset in DECLARED_TOOLSETS and not spec.canonical_name:  # goa's names for tools of ours are none
-        labels.add(f"{RESOURCE_PREFIX}{spec.name.partition(SEPARATOR)[0]}")
+    resource, is_export, _ = spec.name.partition(SEPARATOR)
+    if spec.toolset in DECLARED_TOOLSETS and is_export:  # goa's names for tools of ours are none
+        labels.add(f"{RESOURCE_PREFIX}{resource}")
+        if spec.toolset in SHIPPED_TOOLSETS:
+            labels |= {f"{SHIPPED_PREFIX}{resource}", f"{SHIPPED_PREFIX}{spec.name}"}
     if server := server_of(spec):
         labels.add(f"{UPSTREAM_PREFIX}{server}")
     return frozenset(labels)

@@ -221,7 +221,7 @@ GOA_TOOLS = (
         "Run a bash script. What it deletes or overwrites is gone: look before you rm. Of a long output the end is "
         "shown, and a file has the whole. What runs longer than 45 s becomes a background task.",
         GoaBash,
-        (ToolExample("Build the project", {"command": "go build ./...", "timeout": 60}),),
+        (ToolExample("Run the tests", {"command": "make test", "timeout": 60}),),
     ),
     GoaTool(
         "ask_user_question",

@@ -56,7 +56,7 @@ class CatalogSearch:
 
     def shows(self, spec: ToolSpec, ctx: ToolContext) -> bool:
         """Whether this caller may know more of a tool of the catalog than its name."""
-        return ctx.rights.permits(spec.rule_name) and not self._is_denied(spec)
+        return ctx.rights.permits(spec.rule_name, spec.name) and not self._is_denied(spec)
 
     async def _index(self, catalog: Catalog) -> ToolIndex:
         async with self._building:  # those who ask meanwhile want the same one

@@ -75,7 +75,10 @@ async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mappi
             result = await gateway.call(name, {**given, **typed_arguments(texts, schema)}, ctx)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
-        return await _with_task(gateway, result, ctx)
+        result = await _with_task(gateway, result, ctx)
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", err=True, nl=False)  # the line of the progress
+    return result
 
 
 async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> ToolResult:

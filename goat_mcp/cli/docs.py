@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -13,7 +14,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.flags import complete_catalog, print_problems
 from goat_mcp.cli.terminal import console, escaped, print_table
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import NAME_ALIASES
+from goat_mcp.core.names import TOOL_ALIASES
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.docs import document, short_doc
@@ -32,30 +33,46 @@ START_TIMEOUT_S = 30.0
 def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
     """Show the documentation of TOOL; without it, one line on each tool.
 
-    Markdown where the output is piped. A tool that is off or denied is documented as well.
+    Markdown where the output is piped. Of a tool that is off the page says how to turn it on.
     """
     settings = flags.settings_from(**selection)
     if tool is None:
         _list(complete_catalog(settings), as_json)
     else:
-        _page(_spec(settings, tool), as_json)
+        _page(*_spec(settings, tool), as_json)
 
 
-def _spec(settings: Settings, name: str) -> ToolSpec:
-    """Raises `ToolError` for a name nobody knows."""
+def _spec(settings: Settings, name: str) -> tuple[ToolSpec, str]:
+    """The tool, and why it is off, if it is. Raises `ToolError` for a name nobody knows."""
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.DENY)
-    found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
+    found = gateway.registry.get(name) or gateway.registry.get(TOOL_ALIASES.get(name, ""))
     if found is None:  # a tool of an upstream that was never seen
         anyio.run(_wait_for_tool, gateway, name)
         found = gateway.registry.get(name)
-    if found is not None:
-        return found.spec
+    spec = found.spec if found is not None else _optional_tools().get(TOOL_ALIASES.get(name, name))
     try:
-        return gateway.catalog.resolve(name).spec
-    except ToolError as unknown:
-        raise ToolError(ErrorCode.TOOL_NOT_FOUND, unknown.message, unknown.suggestion) from None
+        shown = gateway.catalog.resolve(name if spec is None else spec.name).spec
+    except ToolError as off:
+        if spec is None:
+            raise ToolError(ErrorCode.TOOL_NOT_FOUND, off.message, off.suggestion) from None
+        return spec, _how_to_turn_on(spec, gateway.settings, off)
+    return spec or shown, ""
+
+
+def _optional_tools() -> Mapping[str, ToolSpec]:
+    """Those that come with us and are read only if their toolset is on."""
+    from goat_mcp.gateway.build.manifests import shipped
+
+    return {export.spec.name: export.spec for resource in shipped().tools for export in resource.exports}
+
+
+def _how_to_turn_on(spec: ToolSpec, settings: Settings, off: ToolError) -> str:
+    if spec.toolset in ("goa", "base") and spec.toolset not in settings.catalog.toolsets:
+        toolset = spec.toolset
+        return f"Turn it on with `--toolset {toolset}`, or with `catalog.toolsets: [{toolset}]` in a settings file."
+    return f"{off.message[:1].upper()}{off.message[1:]}. {off.suggestion}"
 
 
 async def _wait_for_tool(gateway: Gateway, name: str) -> None:
@@ -72,8 +89,8 @@ def _list(gateway: Gateway, as_json: bool) -> None:
     print_problems(gateway)
 
 
-def _page(spec: ToolSpec, as_json: bool) -> None:
-    page = document(spec)
+def _page(spec: ToolSpec, off: str, as_json: bool) -> None:
+    page = document(spec, off)
     if as_json:
         click.echo(json.dumps(page.data()))
         return

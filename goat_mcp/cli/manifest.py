@@ -56,10 +56,8 @@ def _document(gateway: Gateway) -> dict[str, Any]:
         "upstreams": [_name_and_file(one.name, one.document.file) for one in declared.upstreams],
         "toolsets": [{**_name_and_file(one.name, one.document.file), "tools": one.tools} for one in declared.toolsets],
         "profiles": [_name_and_file(one.name, one.document.file) for one in declared.profiles],
-        "problems": [
-            {"file": str(one.file), "line": one.line, "what": one.what, "remedy": one.remedy, "is_fatal": one.is_fatal}
-            for one in problems
-        ],
+        "agents": [{**_name_and_file(one.name, one.document.file), "tools": one.tools} for one in declared.agents],
+        "problems": [one.as_json() for one in problems],
     }
 
 
@@ -93,10 +91,10 @@ def _catalog_state(gateway: Gateway, name: str) -> tuple[str, str]:
 
 
 def _kind(tool: ToolDocument) -> str:
-    from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+    from goat_mcp.manifests.entry import CommandEntry, HandlersEntry
 
-    if isinstance(tool.entry, PythonEntry):
-        return "python"
+    if isinstance(tool.entry, HandlersEntry):
+        return tool.entry.language
     return "command" if isinstance(tool.entry, CommandEntry) else "http"
 
 
@@ -117,9 +115,9 @@ def _print(document: dict[str, Any]) -> None:
         for row in document["tools"]
     ]
     _table(headers, rows)
-    for kind in ("upstreams", "toolsets", "profiles"):
+    for kind in ("upstreams", "toolsets", "profiles", "agents"):
         _table([kind[:-1], "file"], [[row["name"], row["file"]] for row in document[kind]])
-    if not any(document[kind] for kind in ("tools", "upstreams", "toolsets", "profiles")):
+    if not any(document[kind] for kind in ("tools", "upstreams", "toolsets", "profiles", "agents")):
         click.echo("Nothing is declared. Begin with: goat-mcp manifest new weather")
 
 
@@ -130,7 +128,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 @click.group()
 def manifest() -> None:
-    """Declare tools, upstreams, toolsets and profiles of your own in YAML."""
+    """Declare tools, upstreams, toolsets, profiles and agents of your own in YAML."""
 
 
 @manifest.command()
@@ -164,7 +162,8 @@ def check(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
     """Say what is wrong with manifests, line by line, and what to write instead.
 
     Without a directory or file: those that a start would read. Python files are loaded, in a process of their own, to
-    see that they have what the manifest names; nothing else is run. Exit status 1 where something is wrong.
+    see that they have what the manifest names; nothing else is run. Each line is FILE:LINE: LEVEL: WHAT; REMEDY. Exit
+    status 1 if there is an error: something declared there is left out.
     """
     return check_places(places, config, as_json)
 
@@ -173,7 +172,10 @@ def check(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
 @flags.selection
 @flags.as_json
 def list_(as_json: bool, **selection: Any) -> None:
-    """List what manifests declare: each tool's file, entry, side effect and state; upstreams, toolsets and profiles."""
+    """List what manifests declare.
+
+    Of each tool its file, entry, side effect and state; then upstreams, toolsets, profiles and agents.
+    """
     print_list(flags.settings_from(**selection), as_json)
 
 

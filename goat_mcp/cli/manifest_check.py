@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 import click
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.kinds import UpstreamDocument
     from goat_mcp.manifests.tool_document import ToolDocument
-    from goat_mcp.manifests.yaml_document import ManifestProblem
+    from goat_mcp.manifests.yaml_document import Level, ManifestProblem
 
 WRONG = 1
 
@@ -35,6 +35,7 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.folder import merged
     from goat_mcp.manifests.toolset_checks import waits_for_upstream
+    from goat_mcp.manifests.yaml_document import Level
 
     settings = load_settings({}, config_file=config)
     declared = _read(places) if places else _in_use(settings)
@@ -42,26 +43,27 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     upstreams = [problem for one in declared.upstreams for problem in _upstream_problems(one)]
     members = _strange_members(declared, settings)
     found = [*declared.problems, *profiles, *upstreams, *members, *anyio.run(_thorough, declared.tools)]
-    # Those that replace what comes with us, or wait for an upstream, are to be known, and may be meant: they are no
-    # failure.
+    # Those that replace what comes with us, or wait for an upstream, are to be known, and may be meant.
     may_be_meant = {problem for problem in members if waits_for_upstream(problem)}
-    problems = sorted(set(found) - may_be_meant)
     may_be_meant |= set(merged([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
-    notes = sorted(may_be_meant.difference(problems))
+    problems = sorted(replace(one, level="note") if one in may_be_meant else one for one in {*found, *may_be_meant})
+    levels = {level: sum(problem.level == level for problem in problems) for level in get_args(Level)}
     count = {
         "tools": sum(len(tool.exports) for tool in declared.tools),
         "upstreams": len(declared.upstreams),
         "toolsets": len(declared.toolsets),
         "profiles": len(declared.profiles),
+        "agents": len(declared.agents),
     }
     if places and not problems and not any(count.values()):
         _refuse(f"{', '.join(map(str, places))}: no manifest is there")
     if as_json:
-        click.echo(json.dumps({"problems": [_fields(problem) for problem in (*problems, *notes)], "read": count}))
+        counts = {f"{level}s": number for level, number in levels.items()}
+        click.echo(json.dumps({"problems": [problem.as_json() for problem in problems], "read": count, **counts}))
     else:
-        _print_lines(notes)
-        _print(problems, count)
-    return WRONG if problems else 0
+        _print_lines(problems)
+        _print_summary(levels, count)
+    return WRONG if levels["error"] else 0
 
 
 def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
@@ -74,16 +76,17 @@ def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
         places = [("spec", "transport", key), ("spec", key), ("spec",)]
         place = next(place for place in places if place in document.lines)
         what, _, remedy = problem.message.partition("; ")
-        found.append(document.problem(place, what, remedy or "fix the entry", is_fatal=problem.is_fatal))
+        level: Level = "error" if problem.is_fatal else "warning"
+        found.append(document.problem(place, what, remedy or "fix the entry", level=level))
     return found
 
 
 def _strange_members(declared: ManifestSet, settings: Settings) -> list[ManifestProblem]:
-    """What its toolsets name that neither it has, nor what a start would read."""
+    """What its toolsets and agents name that neither it has, nor what a start would read."""
     from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.toolset_checks import UpstreamNames, unknown_members
 
-    if not declared.toolsets:
+    if not declared.toolsets and not declared.agents:
         return []
     in_use = _in_use(settings)
     entries = [
@@ -135,6 +138,7 @@ def _only(around: ManifestSet, file: Path) -> ManifestSet:
         upstreams=of(around.upstreams),
         toolsets=of(around.toolsets),
         profiles=of(around.profiles),
+        agents=of(around.agents),
         problems=tuple(problem for problem in around.problems if problem.file in (file, file.parent)),
     )
 
@@ -151,40 +155,36 @@ async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
     return found
 
 
-def _fields(problem: ManifestProblem) -> dict[str, Any]:
-    return {
-        "file": str(problem.file),
-        "line": problem.line,
-        "what": problem.what,
-        "remedy": problem.remedy,
-        "is_fatal": problem.is_fatal,
-    }
-
-
 def _print_lines(problems: Sequence[ManifestProblem]) -> None:
     for problem in problems:
         if sys.stdout.isatty():
             _print_coloured(problem)
         else:
-            click.echo(escaped(str(problem).replace("\n", " ")))
+            click.echo(escaped(problem.as_compiler_line().replace("\n", " ")))
 
 
-def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
-    _print_lines(problems)
-    read = ", ".join(f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in count.items() if number)
-    if problems:
-        click.echo(f"{len(problems)} to fix in what was read: {read or 'nothing that can be used'}", err=True)
+def _print_summary(levels: Mapping[str, int], count: Mapping[str, int]) -> None:
+    read = _counted({kind[:-1]: number for kind, number in count.items()})
+    if levels["error"] or levels["warning"]:
+        click.echo(f"{_counted(levels)}; read: {read or 'nothing that can be used'}", err=True)
     else:
         click.echo(
             f"Nothing is wrong: {read}." if read else "Nothing is declared. Begin with: goat-mcp manifest new weather"
         )
 
 
+def _counted(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}{'s' if number != 1 else ''}" for name, number in numbers.items() if number)
+
+
+_COLOURS: Mapping[Level, str] = {"error": "bold red", "warning": "yellow", "note": "blue"}
+
+
 def _print_coloured(problem: ManifestProblem) -> None:
     from rich.text import Text
 
     place, what = escaped(problem.location), escaped(problem.what.replace("\n", " "))
-    line = Text.assemble((place, "cyan"), ": ", (what, "red" if problem.is_fatal else "yellow"))
+    line = Text.assemble((place, "cyan"), ": ", (problem.level, _COLOURS[problem.level]), f": {what}")
     line.append(f"; {escaped(problem.remedy)}", "green")
     console().print(line, soft_wrap=True)
 

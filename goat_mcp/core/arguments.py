@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
+from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error
+from goat_mcp.core.problem_words import words_of
 
 ABSENT_TEXTS = frozenset({"null", "undefined"})
 
@@ -23,10 +24,25 @@ _SCALAR_KINDS: dict[Any, str] = {str: "text", int: "integer", float: "number", b
 ModelT = TypeVar("ModelT", bound="ToolInput")
 
 
-class ToolInput(BaseModel):
+class InputPart(BaseModel):
+    """Base of the objects inside an input: one question of several, one member of a team."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        """What is wrong with fields that are fine one by one, or that a field's type does not say.
+
+        Called for every object, also if some of its fields are wrong or missing, so that all problems are reported
+        at once; a value may be of any kind. Not a validator of the model: those run only once all fields are right.
+        """
+        return ()
+
+
+class ToolInput(InputPart):
     """Base of every built-in input model. Fields named in `text_fields` are data and never converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=False)
+    model_config = ConfigDict(populate_by_name=False)
 
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of fields (wire name by alias), beside the camelCase form every field has."""
@@ -34,11 +50,19 @@ class ToolInput(BaseModel):
     """Wire names of text fields whose value is data: `"null"` is text there."""
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         """Turn an alias with another meaning (an end line into a limit) into canonical fields, in place.
 
-        Runs after aliases are resolved. Raises `ValueError` with the problem in words.
+        Runs after aliases are resolved and before values are converted. Returns what is wrong with the aliases.
         """
+        return ()
+
+
+def objects_of(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The items of a list that is a field's value; an empty object for an item that is none."""
+    items: Any = given.get(name)
+    listed = cast("list[Any]", items) if isinstance(items, list) else []
+    return [cast("dict[str, Any]", item) if isinstance(item, dict) else {} for item in listed]
 
 
 def canonical_arguments(input: object, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -78,6 +102,7 @@ class ArgumentReader(Generic[ModelT]):
             for wire_name, info in ((info.alias or name, info) for name, info in model.model_fields.items())
         }
         self._alias_of = {**_camel_case_aliases(self._fields), **model.aliases}
+        self._parts = _parts(model)
 
     def schema(self) -> dict[str, Any]:
         """The model as a compact flat JSON Schema."""
@@ -91,11 +116,7 @@ class ArgumentReader(Generic[ModelT]):
             if has_lone_surrogate(value)
         ]
         canonical = self._canonical(arguments, problems)
-        if not problems:
-            try:
-                self._model.rewrite(canonical)
-            except ValueError as problem:
-                problems.append(("", str(problem)))
+        problems.extend(self._model.rewrite(canonical))
         ready = {
             name: self._coerced(self._fields[name], value)
             for name, value in canonical.items()
@@ -104,11 +125,25 @@ class ArgumentReader(Generic[ModelT]):
         try:
             model = self._model.model_validate(ready)
         except ValidationError as invalid:
-            problems.extend(self._describe(error) for error in invalid.errors(include_url=False))
-        else:
-            if not problems:
-                return model
-        raise input_error(problems)
+            problems.extend(self._described(invalid, ready))
+            model = None
+        problems.extend(_together(self._model, self._parts, ready))
+        if model is None or problems:
+            raise input_error(tuple(dict.fromkeys(problems)))
+        return model
+
+    def _described(self, invalid: ValidationError, ready: Mapping[str, Any]) -> Iterator[Problem]:
+        cut: dict[str, Any] = {}
+        for error in invalid.errors(include_url=False):
+            yield self._describe(error)
+            if error["type"] == "too_long" and len(error["loc"]) == 1:
+                name = str(error["loc"][0])
+                cut[name] = ready[name][: error["ctx"]["max_length"]]  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        if cut:  # the items of a list that is too long were not looked at
+            try:
+                self._model.model_validate({**ready, **cut})
+            except ValidationError as items:
+                yield from self._described(items, {**ready, **cut})
 
     def _canonical(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
         canonical: dict[str, Any] = {}
@@ -132,17 +167,9 @@ class ArgumentReader(Generic[ModelT]):
 
     def _describe(self, error: Any) -> Problem:
         where = ".".join(str(part) for part in error["loc"])
-        kind: str = error["type"]
-        if kind == "missing":
-            return where, "is required"
-        if kind == "extra_forbidden":
+        if error["type"] == "extra_forbidden":
             return where, self._unknown_below(error["loc"])
-        message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
-        if kind == "value_error":
-            return where, message
-        if kind == "model_type":
-            message = "an object"
-        return where, f"wants {message}; got {shown_value(error['input'])}"
+        return where, words_of(error)
 
     def _unknown_below(self, where: Sequence[int | str]) -> str:
         """What to say of an unknown field inside a list or an object."""
@@ -185,6 +212,25 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for part in get_args(annotation) if (model := _inner_model(part)) is not None), None)
+
+
+_Parts = tuple[tuple[str, type[InputPart], Any], ...]
+"""The objects inside a model: wire name of the field, their model, and the parts of that."""
+
+
+def _parts(model: type[BaseModel]) -> _Parts:
+    inner = ((info.alias or name, _inner_model(info.annotation)) for name, info in model.model_fields.items())
+    return tuple((name, one, _parts(one)) for name, one in inner if one is not None and issubclass(one, InputPart))
+
+
+def _together(model: type[InputPart], parts: _Parts, given: Mapping[str, Any], above: str = "") -> Iterator[Problem]:
+    """`problems_together` of the object and of those inside it."""
+    for where, what in model.problems_together(given):
+        yield f"{above}{where}".removesuffix("."), what
+    for name, inner, below in parts:
+        for index, item in enumerate(objects_of(given, name)):
+            if item:
+                yield from _together(inner, below, item, f"{above}{name}.{index}.")
 
 
 def _camel_case_aliases(fields: Mapping[str, _Field]) -> dict[str, str]:

@@ -15,6 +15,8 @@ TOOLSET_PREFIX = "toolset:"
 """What marks a toolset's name where tools are selected by name."""
 RESOURCE_PREFIX = "resource:"
 """What marks a declared resource where all of its exports are meant."""
+SHIPPED_PREFIX = "shipped:"
+"""What marks a resource, or a tool of one, of the set that ships with us, as against a user's of the same name."""
 NOTES_TOOL = "memento__note"
 NOTES_FOLDER = ".goa/memory"
 """Where a project's notes are. Source: goa, "memento"."""
@@ -39,10 +41,9 @@ GOA_ALIASES = {
     "memento": "memento__note",
     "goa_command": "goa_command__run",
 }
-TOOL_ALIASES = {**CLAUDE_CODE_ALIASES, **GOA_ALIASES}
-"""Names that resolve to a built-in at call time, unless another tool has that exact name. They are never listed."""
-NAME_ALIASES = {
-    **TOOL_ALIASES,
+TOOL_ALIASES = {
+    **CLAUDE_CODE_ALIASES,
+    **GOA_ALIASES,
     "ListMcpResourcesTool": "ListMcpResources",
     "ReadMcpResourceTool": "ReadMcpResource",
     "MultiEdit": "Edit",
@@ -51,7 +52,8 @@ NAME_ALIASES = {
     "KillShell": "TaskStop",
     "KillBash": "TaskStop",
 }
-"""Names by which a person may mean a built-in, in rules and selections."""
+"""Names that mean a built-in: in calls, unless another tool has that exact name, in rules and in selections. They are
+never listed."""
 
 
 class InvalidName(ValueError):

@@ -20,7 +20,8 @@ OWNERS = frozenset({LOCAL, OPERATOR})
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Names are rule names, or `mcp__SERVER` for all tools of a server; `allowed` None means the whole catalog.
+    """Names are rule names, the names of tools that are judged by another one's rules (`bash__exec`), or `mcp__SERVER`
+    for all tools of a server; `allowed` None means the whole catalog.
 
     `modes` are permission modes of which each may only narrow. `depth` counts agents: 0 is a client's own call.
     `client_session` is the session whose permission mode holds, if it is not the call's own. `writes_below` is the
@@ -38,10 +39,13 @@ class Rights:
     granted: frozenset[str] = frozenset()
     """Tools that come with what this agent is, e.g. writing to its team: nobody is asked again. Deny rules hold."""
 
-    def permits(self, rule_name: str) -> bool:
+    def permits(self, rule_name: str, name: str = "") -> bool:
+        """`name` is the tool's own, if it is judged by the rules of another one: either may be listed."""
         if rule_name in self.granted:
             return True
-        return not _names(self.denied, rule_name) and (self.allowed is None or _names(self.allowed, rule_name))
+        if _names(self.denied, rule_name) or name in self.denied:
+            return False
+        return self.allowed is None or _names(self.allowed, rule_name) or name in self.allowed
 
     def narrowed(
         self,

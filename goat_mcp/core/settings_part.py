@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+
+from goat_mcp.core.yaml_words import meant_word
 
 
 class SettingsPart(BaseModel):
     """Frozen; an unknown key is an error. Keys carry their unit, defaults are the safe ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_meant_words(cls, given: Any) -> Any:
+        """An `off` that YAML has read as false is the choice `off` again, in each setting that has it."""
+        if not isinstance(given, dict):
+            return given
+        tree = cast("dict[str, Any]", given)
+        bools = [key for key, value in tree.items() if isinstance(value, bool) and key in cls.model_fields]
+        return {**tree, **{key: meant_word(tree[key], _choices(cls.model_fields[key].annotation)) for key in bools}}
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    """What a field takes: the values of its literals and enumerations, both truth values if it takes any."""
+    if annotation is bool:
+        return True, False
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return tuple(annotation)
+    arguments = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return arguments
+    return tuple(choice for argument in arguments for choice in _choices(argument))
 
 
 def default_part() -> Any:

@@ -39,9 +39,11 @@ DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
     "upstream",
 )
 """Those that are on without being named (design D9)."""
-OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", "goa", "base"})
+SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
+"""Those of the declared tools that ship with us."""
+OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", *SHIPPED_TOOLSETS})
 """Those of ours that somebody has to name."""
-DECLARED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base", "manifests")
+DECLARED_TOOLSETS: tuple[Toolset, ...] = (*SHIPPED_TOOLSETS, "manifests")
 """Those whose tools are exports of declared resources."""
 
 
@@ -61,6 +63,8 @@ class ToolSpec:
     `max_result_chars` is the most text one result may carry inline; None means the catalog's own
     bound. `canonical_name` is what rules, audit and approvals use when the exposed name is another
     (an upstream tool under an alias). `is_plain`: every host takes its schemas as they are.
+    `long_doc` and `examples` are for people, who read them with `goat-mcp docs`: models see neither (source: goa,
+    `Documentable`).
     """
 
     name: str
@@ -74,6 +78,7 @@ class ToolSpec:
     output_schema: Schema | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     examples: tuple[ToolExample, ...] = ()
+    long_doc: str = ""
     max_result_chars: int | None = None
     canonical_name: str = ""
     is_plain: bool = False

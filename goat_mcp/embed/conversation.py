@@ -6,7 +6,7 @@ What OpenAI's format looks like is `goat_mcp.catalog.openai_format`'s business.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +23,10 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.model import ChatModel
+from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.embed.toolbox import ToolBox
-from goat_mcp.gateway.build.tools import OwnTools
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
@@ -48,6 +49,24 @@ class ToolMessages:
 
 
 @dataclass(frozen=True)
+class CallProgress:
+    """How far a call is. `done` rises with each report of a call; `total`, if it is known, is what `done` will come to.
+
+    `call_id` is the model's id of the call in `EmbeddedTools.run`, empty in `call`. The first report says that the tool
+    has started, the last that it has ended, and after how many seconds; a call that is refused has none.
+    """
+
+    call_id: str
+    tool: str
+    done: float
+    total: float | None
+    message: str
+
+
+OnProgress = Callable[[CallProgress], Awaitable[None]]
+
+
+@dataclass(frozen=True)
 class EmbeddedTools:
     """The tools of one running gateway for one conversation; `open_tools` makes it.
 
@@ -57,6 +76,7 @@ class EmbeddedTools:
     gateway: Gateway
     ask: Ask = nobody_to_ask
     host_model: ChatModel | None = None
+    on_progress: OnProgress | None = None
     session_key: str = field(default_factory=lambda: f"embedded:{secrets.token_hex(8)}")
 
     async def definitions(self) -> list[dict[str, Any]]:
@@ -86,7 +106,7 @@ class EmbeddedTools:
         calls = read_tool_calls(tool_calls)
         shown = message if message is not None else assistant_message(tool_calls)
         requests = [
-            CallRequest(call.name, call.arguments, self._context(message=shown, model_call_id=call.id))
+            CallRequest(call.name, call.arguments, self._context(call.name, message=shown, model_call_id=call.id))
             for call in calls
             if call.problem is None
         ]
@@ -103,18 +123,28 @@ class EmbeddedTools:
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Run one call. A failure is a result with `is_error`, whatever its cause."""
         try:
-            return await self.gateway.call(name, arguments, self._context())
+            return await self.gateway.call(name, arguments, self._context(name))
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
 
-    def _context(self, **known: Any) -> ToolContext:
-        return ToolContext(
+    def _context(self, tool: str = "", **known: Any) -> ToolContext:
+        ctx = ToolContext(
             call_id=secrets.token_hex(8),
             session_key=self.session_key,
             ask=self.ask,
             host_model=self.host_model,
             **known,
         )
+        if (on_progress := self.on_progress) is None:
+            return ctx
+
+        async def report(done: float, total: float | None = None, message: str | None = None) -> None:
+            try:
+                await on_progress(CallProgress(ctx.model_call_id, tool, done, total, message or ""))
+            except Exception as bug:  # the work is done all the same
+                self.gateway.telemetry.unexpected(ctx.call_id, f"{tool} (the progress callback)", bug)
+
+        return ctx.changed(progress=RisingProgress(report), wants_progress=True)
 
 
 @asynccontextmanager
@@ -123,6 +153,7 @@ async def open_tools(
     *,
     ask: Ask = nobody_to_ask,
     host_model: ChatModel | None = None,
+    progress: OnProgress | None = None,
     state_directory: Path | None = None,
     hooks: Hooks | None = None,
     tools: ToolBox | None = None,
@@ -132,19 +163,19 @@ async def open_tools(
     `settings` is the tree of a settings file, e.g. `{"workspace": ["."], "catalog": {"allow": ["preset:core"]}}`;
     neither the user's own file nor the environment is read. `ask` puts a form to your user; without it whatever needs
     an approval is refused and the answer names the rule that would allow it. `host_model` is a model that tools may
-    use (WebFetch's prompt, Agent). `hooks` are functions that run before and after each call.
-    `tools` are your own, beside all others. Raises `BrokenSettings`, and `NameTaken` if a tool of yours has the name of
-    another.
+    use (WebFetch's prompt, Agent). `progress` is awaited with each report of a running call. `hooks` are functions that
+    run before and after each call. `tools` are your own, beside all others. Raises `BrokenSettings`, and `NameTaken` if
+    a tool of yours has the name of another.
     """
     if not isinstance(settings, Settings):
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
-    own = None if tools is None else OwnTools(tools.registry, tools.allowed, tools.disabled)
+    own = None if tools is None else ProgramTools(tools.registry, tools.allowed, tools.disabled)
     gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks, tools=own)
     failed: Exception | None = None
     async with gateway.running():
         try:
-            yield EmbeddedTools(gateway, ask, host_model)
+            yield EmbeddedTools(gateway, ask, host_model, progress)
         except Exception as problem:
             # Leaving the gateway's task group with it would wrap it into an exception group.
             failed = problem

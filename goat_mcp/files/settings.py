@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from goat_mcp.core.settings_part import SettingsPart
-
-
-def _on_or_off(value: Any) -> Any:
-    """YAML reads the words as truth values."""
-    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 class FileOptions(SettingsPart):
@@ -28,7 +23,7 @@ class FileOptions(SettingsPart):
     write_eol: Literal["keep", "exact"] = "keep"
     placeholder_check: Literal["warn", "refuse", "off"] = "warn"
     review_mode: bool = False
-    git_stage: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
+    git_stage: Literal["off", "on"] = "off"
     journal_bytes: int = Field(default=1024 * 1024 * 1024, ge=0)
     journal_days: int = Field(default=30, ge=1)
 

@@ -10,16 +10,16 @@ from typing import Any
 
 from goat_mcp.catalog.filter import ProfileOptions
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT
+from goat_mcp.manifests.agent_document import AGENT_KEYS, PROMPT_KEYS, WITHOUT_EFFECT
 from goat_mcp.manifests.entry import ENTRY_KEYS, HTTP_KEYS, METHODS, MODULE_SHAPE
 from goat_mcp.manifests.kinds import (
     API_VERSIONS,
     KINDS,
     METADATA_KEYS,
     NAME_SHAPE,
-    PACKAGES,
-    REFERENCE_KEYS,
     ROOT_KEYS,
 )
+from goat_mcp.manifests.references import PACKAGES, REFERENCE_KEYS
 from goat_mcp.manifests.tool_document import (
     ACCESS_KEYS,
     ERROR_MESSAGE_LIMITS,
@@ -55,7 +55,13 @@ _TIMEOUT: Schema = {
 def manifest_schema() -> dict[str, Any]:
     """Draft 2020-12, self-contained."""
     profile = ProfileOptions.model_json_schema()
-    specs = {"Tool": _tool(), "Upstream": _upstream(), "Toolset": _toolset(), "Profile": profile}
+    specs = {
+        "Tool": _tool(),
+        "Upstream": _upstream(),
+        "Toolset": _object(("tools",), {"tools": _tools(least=1)}, required=["tools"]),
+        "Profile": profile,
+        "Agent": _agent(),
+    }
     shared: dict[str, Any] = profile.pop("$defs", {})
     root = _object(
         ROOT_KEYS,
@@ -163,7 +169,10 @@ def _entry() -> Schema:
     }
     whole = _object((*ENTRY_KEYS, "env"), parts)
     one_of_them = {**whole, "oneOf": [{"required": [key]} for key in ENTRY_KEYS]}
-    text = {"type": "string", "description": "A Python file (./tool.py), an installed module, or a URL."}
+    text = {
+        "type": "string",
+        "description": "A Python, JavaScript or TypeScript file (./tool.py), an installed Python module, or a URL.",
+    }
     return {"anyOf": [text, one_of_them], "description": "What runs when the tool is called."}
 
 
@@ -198,6 +207,7 @@ def _export() -> Schema:
                     EXAMPLE_KEYS, {"description": _TEXT, "input": {"type": "object"}, "output": {}}, required=["input"]
                 ),
             },
+            "docs": {"type": "string", "description": "A longer text for people, in Markdown; models do not see it."},
             "readOnlyWhen": {
                 "type": "object",
                 "additionalProperties": _TEXTS,
@@ -262,18 +272,32 @@ _UPSTREAM_KEYS: Schema = {
 """What is known of their values; the others are left to the reader."""
 
 
-def _toolset() -> Schema:
+def _tools(*, least: int) -> Schema:
     reference = _object(
         REFERENCE_KEYS,
         {"kind": {"const": "Tool"}, "name": _TEXT, "package": {"enum": list(PACKAGES)}},
         required=["name"],
     )
-    wrapped = _object(("ref",), {"ref": reference}, required=["ref"])
+    wrapped = _object(("ref",), {"ref": {"anyOf": [_TEXT, reference]}}, required=["ref"])
     item = {"anyOf": [{"type": "string", "minLength": 1}, reference, wrapped]}
-    tools = {
+    return {
         "type": "array",
-        "minItems": 1,
+        "minItems": least,
         "items": item,
-        "description": "Names of tools and resources, toolset:NAME.",
+        "description": "Names of tools and resources, toolset:NAME, or references. One with a package means just it.",
     }
-    return _object(("tools",), {"tools": tools}, required=["tools"])
+
+
+def _agent() -> Schema:
+    prompts = {
+        "systemPrompt": _TEXT,
+        "systemRef": {"type": "string", "description": "A file beside the manifest."},
+    }
+    return _object(
+        AGENT_KEYS,
+        {
+            "tools": {**_tools(least=0), "description": "What the agent may use; without it, all its starter may."},
+            "prompts": _object(PROMPT_KEYS, prompts),
+            **{key: {"description": "Has no effect here."} for key in WITHOUT_EFFECT},
+        },
+    )

@@ -39,7 +39,9 @@ class Preflight:
         if self.steps is None:
             return listed
         permitted = (
-            tool.spec for tool in self.catalog.of(ctx.rights).tools() if ctx.rights.permits(tool.spec.rule_name)
+            tool.spec
+            for tool in self.catalog.of(ctx.rights).tools()
+            if ctx.rights.permits(tool.spec.rule_name, tool.spec.name)
         )
         return self.steps.begin(ctx, listed, {spec.name: spec for spec in permitted if spec.name not in listed})
 

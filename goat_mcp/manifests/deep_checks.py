@@ -1,6 +1,6 @@
 """Problems of declared tools that only `manifest check` looks for: schemas, examples, and entries that cannot be run.
 
-Schemas are checked with the validation library, which takes a tenth of a second to load. Python entries are loaded in
+Schemas are checked with the validation library, which takes a tenth of a second to load. Handlers are loaded in
 a process of their own as for a call, and programs are looked for. Nothing is called.
 """
 
@@ -11,15 +11,17 @@ import os
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
+from goat_mcp.core.errors import ToolError
 from goat_mcp.manifests.command_runner import start_problem
-from goat_mcp.manifests.entry import CommandEntry, PythonEntry, is_below
-from goat_mcp.manifests.python_worker import START_S
+from goat_mcp.manifests.entry import CommandEntry, HandlersEntry, Language, is_below
+from goat_mcp.manifests.handler_worker import START_S
 from goat_mcp.manifests.tool_document import ToolDocument
+from goat_mcp.manifests.worker_command import INSTALL_NODE, NO_TYPESCRIPT, worker_command, worker_source
 from goat_mcp.manifests.yaml_document import ManifestProblem, ValuePath
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.process_guard import ProcessGuard
@@ -27,8 +29,10 @@ from goat_mcp.processes.program import run_program
 
 _MAX_SHOWN = 200
 
-_PROGRAM = Path(__file__).with_name("worker.py")
-_FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
+_FRAMES: Mapping[Language, re.Pattern[str]] = {
+    "python": re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)'),
+    "node": re.compile(r"(?P<file>/[^\n:()]+):(?P<line>\d+)"),
+}
 
 
 def schema_problems(tool: ToolDocument) -> Iterator[ManifestProblem]:
@@ -114,7 +118,7 @@ def _examples(tool: ToolDocument, export: Mapping[str, Any], base: ValuePath) ->
                 at,
                 f"the example is refused by its own parameters: {error.message:.{_MAX_SHOWN}}",
                 _quoted(tool, at, error) or "fix the example, or the parameters",
-                is_fatal=False,
+                level="warning",
             )
 
 
@@ -135,8 +139,8 @@ async def program_problems(
     built = await environment.build()
     if isinstance(tool.entry, CommandEntry):
         return _command(tool, tool.entry, built["PATH"])
-    if isinstance(tool.entry, PythonEntry):
-        return await _python(tool, tool.entry, guard, built, compiled)
+    if isinstance(tool.entry, HandlersEntry):
+        return await _handlers(tool, tool.entry, guard, built, compiled)
     return []
 
 
@@ -160,19 +164,18 @@ def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[Manifes
     return [*found, tool.document.problem(base, *problem_found)] if problem_found is not None else found
 
 
-async def _python(
-    tool: ToolDocument, entry: PythonEntry, guard: ProcessGuard, environment: Mapping[str, str], compiled: Path
+async def _handlers(
+    tool: ToolDocument, entry: HandlersEntry, guard: ProcessGuard, environment: Mapping[str, str], compiled: Path
 ) -> list[ManifestProblem]:
+    try:
+        command = worker_command(entry, environment, compiled)
+    except ToolError as missing:
+        return [tool.document.problem(("spec", "entry"), missing.message, INSTALL_NODE)]
     output = bytearray()
-    source = {"module": entry.module}
-    if entry.file is not None:
-        # It runs in the manifest's directory, from where a path that was relative to ours leads elsewhere.
-        source = {"name": tool.name.replace("-", "_"), "file": str(entry.file.absolute())}
-    folder = tool.document.folder
     end = await run_program(
-        [sys.executable, "-P", "-X", f"pycache_prefix={compiled}", str(_PROGRAM)],
-        data=json.dumps({"config": {}, "source": source}).encode() + b"\n",
-        directory=folder,
+        command,
+        data=json.dumps({"config": {}, "source": worker_source(entry, tool.name)}).encode() + b"\n",
+        directory=tool.document.folder,
         environment=environment,
         guard=guard,
         on_output=output.extend,
@@ -181,12 +184,11 @@ async def _python(
     answer = _answer(output)
     if "ready" in answer:
         return [*_missing(tool, answer["ready"]), *_wrong_signatures(tool, answer.get("wrong_signatures") or {})]
-    what = entry.file or entry.module
     if end.timed_out:
-        return [tool.document.problem(("spec", "entry"), f"{what} was not loaded within {START_S:g} s", _LATER)]
+        return [tool.document.problem(("spec", "entry"), f"{entry.origin} was not loaded within {START_S:g} s", _LATER)]
     if "broken" not in answer:
         said = (end.stderr_tail.splitlines() or ["it said nothing"])[-1]
-        return [tool.document.problem(("spec", "entry"), f"{what} ended while it was loaded: {said}", _LATER)]
+        return [tool.document.problem(("spec", "entry"), f"{entry.origin} ended while it was loaded: {said}", _LATER)]
     return [_broken(tool, entry, answer["broken"], end.stderr_tail)]
 
 
@@ -226,20 +228,26 @@ def _wrong_signatures(tool: ToolDocument, signatures: Mapping[str, str]) -> list
     ]
 
 
-def _broken(tool: ToolDocument, entry: PythonEntry, error: Mapping[str, Any], complaint: str) -> ManifestProblem:
+def _broken(tool: ToolDocument, entry: HandlersEntry, error: Mapping[str, Any], complaint: str) -> ManifestProblem:
     """Where the traceback ends in a file of the tool's, that is the place; else the member `entry`."""
     what = f"cannot be loaded: {error.get('name')}: {error.get('message')}"
-    for found in reversed(list(_FRAME.finditer(complaint))):
-        file = Path(found["file"])
-        if is_below(file, tool.document.folder) and file.is_file():
-            return ManifestProblem(file, int(found["line"]), what, "fix the Python file")
     name = entry.file.name if entry.file is not None else entry.module
-    remedy = _REMEDIES.get(str(error.get("name")), "fix the Python file")
+    if error.get("name") == NO_TYPESCRIPT:
+        return tool.document.problem(("spec", "entry"), f"{name} {what}", INSTALL_NODE)
+    frames = list(_FRAMES[entry.language].finditer(complaint))
+    is_python = entry.language == "python"
+    # Python names the innermost frame last, Node.js first, by URLs.
+    for found in reversed(frames) if is_python else frames:
+        file = Path(found["file"] if is_python else unquote(found["file"]))
+        if is_below(file, tool.document.folder) and file.is_file():
+            return ManifestProblem(file, int(found["line"]), what, "fix that file")
+    remedy = _REMEDIES.get((entry.language, str(error.get("name"))), "fix that file")
     return tool.document.problem(("spec", "entry"), f"{name} {what}", remedy)
 
 
 _REMEDIES = {
-    "AttributeError": "end it with e.g. handlers = {'today': today}",
-    "ModuleNotFoundError": "install the module for the Python that runs goat-mcp, or fix the name",
-    "TypeError": "put functions into `handlers`, not what they give back",
+    ("node", "ReferenceError"): "end it with e.g. export const handlers = { today };",
+    ("python", "AttributeError"): "end it with e.g. handlers = {'today': today}",
+    ("python", "ModuleNotFoundError"): "install the module for the Python that runs goat-mcp, or fix the name",
+    ("python", "TypeError"): "put functions into `handlers`, not what they give back",
 }

@@ -1,4 +1,4 @@
-"""What runs when a declared tool is called: a Python file or module, a program, or an HTTP endpoint.
+"""What runs when a declared tool is called: a file or module of handlers, a program, or an HTTP endpoint.
 
 And the files that it names: whether they are still those that a call was judged with.
 """
@@ -13,19 +13,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from goat_mcp.manifests.fields import Fields
 from goat_mcp.state.file_safety import why_writable
 
+Language = Literal["python", "node"]
+"""What runs a file of handlers. Node.js also runs TypeScript, from 22.18 on."""
 ENTRY_KEYS = ("python", "module", "command", "http")
 """What an entry may be: one of these."""
 HTTP_KEYS = ("url", "method", "headers")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MODULE_SHAPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
-_RUNS_WITH = {".js": "node", ".mjs": "node", ".ts": "bun", ".sh": "bash", ".rb": "ruby", ".go": "go run"}
-_WANTED = "a Python file (./tool.py), {command: [...]}, or {http: {url: ...}}"
+_LANGUAGES: Mapping[str, Language] = {
+    ".py": "python",
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"), "node"),
+}
+_RUNS_WITH = {".sh": "bash", ".rb": "ruby", ".go": "go run"}
+_WANTED = "a Python or JavaScript file (./tool.py, ./index.js), {command: [...]}, or {http: {url: ...}}"
 
 
 class _Shape(NamedTuple):
@@ -51,11 +57,17 @@ _HEADER = _Shape(
 
 
 @dataclass(frozen=True)
-class PythonEntry:
-    """A file, or an installed module, with a map `handlers` of async functions."""
+class HandlersEntry:
+    """A file, or an installed Python module, with a map `handlers` of async functions."""
 
     file: Path | None = None
     module: str = ""
+    language: Language = "python"
+
+    @property
+    def origin(self) -> str:
+        """The file or module, for people."""
+        return str(self.file or self.module)
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,7 @@ class HttpEntry:
     headers: Mapping[str, str]
 
 
-Entry = PythonEntry | CommandEntry | HttpEntry
+Entry = HandlersEntry | CommandEntry | HttpEntry
 
 
 def read_entry(spec: Fields, folder: Path) -> Entry | None:
@@ -106,14 +118,18 @@ def _from_text(spec: Fields, value: str, folder: Path) -> Entry | None:
     suffix = Path(value).suffix
     if value.startswith(("http://", "https://")):
         return _checked_url(spec, value, "POST", {}, "entry")
-    if suffix == ".py":
-        return _file(spec, value, folder, "entry")
+    if (language := _LANGUAGES.get(suffix)) is not None:
+        return _file(spec, value, folder, "entry", language)
     if suffix in _RUNS_WITH:
         program = ", ".join(_RUNS_WITH[suffix].split())
-        spec.fail(f"spec.entry: {value} is no Python file", f"write entry: {{command: [{program}, {value}]}}", "entry")
+        spec.fail(
+            f"spec.entry: {value} is no Python or JavaScript file",
+            f"write entry: {{command: [{program}, {value}]}}",
+            "entry",
+        )
         return None
     if MODULE_SHAPE.match(value):
-        return PythonEntry(module=value)
+        return HandlersEntry(module=value)
     spec.fail(f"spec.entry: {value!r:.80} is of no known kind", f"write {_WANTED}", "entry")
     return None
 
@@ -122,7 +138,7 @@ def _python(entry: Fields, folder: Path) -> Entry | None:
     return _file(entry, entry.text("python"), folder, "python")
 
 
-def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
+def _file(fields: Fields, value: str, folder: Path, key: str, language: Language = "python") -> Entry | None:
     if "\0" in value:
         fields.fail(f"{value!r:.80} holds a NUL character", "take it out", key)
         return None
@@ -143,7 +159,7 @@ def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
     if reason := why_writable(found):
         fields.fail(f"{value} {reason}", f"take the right to change it from others: chmod go-w {value}", key)
         return None
-    return PythonEntry(file=Path(file))
+    return HandlersEntry(file=Path(file), language=language)
 
 
 def is_below(file: Path, folder: Path) -> bool:
@@ -153,7 +169,7 @@ def is_below(file: Path, folder: Path) -> bool:
 
 def _module(entry: Fields, folder: Path) -> Entry | None:
     module = entry.matching("module", MODULE_SHAPE, "a module's name, e.g. my_package.tools")
-    return PythonEntry(module=module)
+    return HandlersEntry(module=module)
 
 
 def _command(entry: Fields, folder: Path) -> Entry | None:
@@ -241,7 +257,7 @@ class HandlerFiles:
 
     @cached_property
     def _named(self) -> tuple[str, ...]:
-        if isinstance(self.entry, PythonEntry) and self.entry.file is not None:
+        if isinstance(self.entry, HandlersEntry) and self.entry.file is not None:
             return (str(self.entry.file),)
         if isinstance(self.entry, CommandEntry):
             # A program by its name alone is found on PATH; of its arguments any may be a script beside the manifest.

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from goat_mcp.manifests.yaml_document import ManifestProblem, ValuePath, YamlDocument
+from goat_mcp.core.yaml_words import meant_word
+from goat_mcp.manifests.yaml_document import Level, ManifestProblem, ValuePath, YamlDocument
 
 Known = TypeVar("Known", bound=str)
 _SHOWN_CHARS = 60
@@ -25,9 +26,9 @@ class Fields:
         self.tree = tree
         self.problems = problems
 
-    def fail(self, what: str, remedy: str, *below: str | int, is_fatal: bool = True) -> None:
+    def fail(self, what: str, remedy: str, *below: str | int, level: Level = "error") -> None:
         """Note a problem with the member at `below`, or with this mapping."""
-        self.problems.append(self.document.problem((*self.path, *below), what, remedy, is_fatal=is_fatal))
+        self.problems.append(self.document.problem((*self.path, *below), what, remedy, level=level))
 
     def name_of(self, key: str) -> str:
         """The member as a person finds it: `spec.exports[0].name`."""
@@ -74,7 +75,7 @@ class Fields:
         return text
 
     def choice(self, key: str, known: Collection[Known], *, default: Known | None = None) -> Known | None:
-        value = self.tree.get(key)
+        value = meant_word(self.tree.get(key), known)
         if value is None:
             return default
         if value not in known:
@@ -85,14 +86,18 @@ class Fields:
             return default
         return cast("Known", value)
 
-    def integer(self, key: str, default: int, *, least: int, most: int) -> int:
+    def integer(self, key: str, default: int, *, least: int, most: int, is_clamped: bool = False) -> int:
+        """`is_clamped`: one out of range counts as the nearest within it, with a warning."""
         value = self._value(key, int, f"a whole number from {least} to {most}", default)
-        if isinstance(value, int) and not least <= value <= most:
-            self.fail(
-                f"{self.name_of(key)}: {value!s:.{_SHOWN_CHARS}} is out of range", f"write {least} to {most}", key
-            )
+        if not isinstance(value, int) or least <= value <= most:
+            return cast("int", value)
+        what, remedy = f"{self.name_of(key)}: {value!s:.{_SHOWN_CHARS}} is out of range", f"write {least} to {most}"
+        if not is_clamped:
+            self.fail(what, remedy, key)
             return default
-        return cast("int", value)
+        nearest = min(max(value, least), most)
+        self.fail(f"{what} and counts as {nearest}", remedy, key, level="warning")
+        return nearest
 
     def flag(self, key: str, default: bool | None = None) -> bool | None:
         value: Any = self._value(key, bool, "true or false", default)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from goat_mcp.manifests.agent_document import AgentDocument
 from goat_mcp.manifests.kinds import (
     Declared,
     ProfileDocument,
@@ -25,7 +26,7 @@ _SUFFIXES = (".yaml", ".yml")
 _TOOL_FILES = ("tool.yaml", "tool.yml")
 """Files of these names mean to be manifests, whatever is in them."""
 _BEGIN = "begin it with apiVersion: goat-mcp/v1 and kind: Tool, or remove it"
-_DeclaredT = TypeVar("_DeclaredT", ToolDocument, UpstreamDocument, ToolsetDocument, ProfileDocument)
+_DeclaredT = TypeVar("_DeclaredT", ToolDocument, UpstreamDocument, ToolsetDocument, ProfileDocument, AgentDocument)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ManifestSet:
     upstreams: tuple[UpstreamDocument, ...] = ()
     toolsets: tuple[ToolsetDocument, ...] = ()
     profiles: tuple[ProfileDocument, ...] = ()
+    agents: tuple[AgentDocument, ...] = ()
     problems: tuple[ManifestProblem, ...] = ()
 
 
@@ -119,6 +121,7 @@ class ManifestFolders:
             _unique(UpstreamDocument, declared, problems),
             _unique(ToolsetDocument, declared, problems),
             _unique(ProfileDocument, declared, problems),
+            _unique(AgentDocument, declared, problems),
             tuple(problems),
         )
 
@@ -231,6 +234,7 @@ def merged(sets: Iterable[ManifestSet]) -> ManifestSet:
             upstreams=(*whole.upstreams, *one.upstreams),
             toolsets=(*whole.toolsets, *one.toolsets),
             profiles=(*whole.profiles, *one.profiles),
+            agents=(*whole.agents, *one.agents),
             problems=(*whole.problems, *one.problems, *replaced),
         )
     return whole
@@ -238,4 +242,4 @@ def merged(sets: Iterable[ManifestSet]) -> ManifestSet:
 
 def _replaces(kept: ToolDocument, other: ToolDocument) -> ManifestProblem:
     what = f"this {kept.name} replaces the one that {other.document.file} declares"
-    return kept.document.problem(("metadata", "name"), what, "rename it to have both", is_fatal=False)
+    return kept.document.problem(("metadata", "name"), what, "rename it to have both", level="warning")

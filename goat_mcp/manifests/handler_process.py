@@ -1,6 +1,6 @@
 """One process of handlers as the server sees it: its messages, call by call, its end, and what callers are told of it.
 
-`python_worker` starts and ends it; the program that runs in it is `worker`.
+`handler_worker` starts and ends it; the programs that run in it are `worker.py` and `worker.mjs`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any, Literal
 from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.manifests.entry import PythonEntry
+from goat_mcp.manifests.entry import HandlersEntry
 from goat_mcp.manifests.handler_results import call_timeout_error
 from goat_mcp.manifests.tool_document import Export
+from goat_mcp.manifests.worker_command import INSTALL_NODE, NO_TYPESCRIPT
 from goat_mcp.processes.program import GuardedChild, GuardedPipes
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -24,7 +25,10 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _HARMLESS = (SideEffect.NONE, SideEffect.READ_ONLY)
 _NOT_RUN = "Nothing of this call was run: call it again, and a new process is started."
 _MAY_HAVE_RUN = "This call may have done its work, or a part of it: look before you call it again."
-_FOR_USERS = "If it stays so, tell the user: what blocks belongs in a plain `def`, which is run in a thread."
+_FOR_USERS = (
+    "If it stays so, tell the user: a handler blocks its process. In Python, what blocks belongs in a plain `def`, "
+    "which is run in a thread."
+)
 
 
 @dataclass(eq=False)
@@ -215,21 +219,27 @@ def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: Proc
     )
 
 
-def load_error(entry: PythonEntry, error: Mapping[str, Any], limit: int) -> ToolError:
+def load_error(entry: HandlersEntry, error: Mapping[str, Any], limit: int) -> ToolError:
     """Its file failed while it was imported."""
+    if error.get("name") == NO_TYPESCRIPT:
+        return ToolError(
+            ErrorCode.NOT_CONFIGURED,
+            f"{entry.origin} cannot be loaded: {error.get('message')}",
+            f"Tell the user: {INSTALL_NODE}, or compile the file to JavaScript and name that one in its manifest.",
+        )
     return handler_failed(
-        f"{entry.file or entry.module} cannot be loaded: {error.get('name')}: {error.get('message')}",
+        f"{entry.origin} cannot be loaded: {error.get('name')}: {error.get('message')}",
         "Tell the user; `goat-mcp manifest check` shows the whole error.",
         name=str(error.get("name", "")),
         limit=limit,
     )
 
 
-def load_timeout_error(entry: PythonEntry, when: str, step: str) -> ToolError:
+def load_timeout_error(entry: HandlersEntry, when: str, step: str) -> ToolError:
     """Its file was not imported in time."""
     return ToolError(
         ErrorCode.TIMEOUT,
-        f"{entry.file or entry.module} was not loaded {when}",
+        f"{entry.origin} was not loaded {when}",
         f"{step} What takes long there belongs inside the handlers, not where the file is imported.",
         facts={"timed_out": True},
     )

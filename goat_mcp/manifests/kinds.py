@@ -1,4 +1,4 @@
-"""From a YAML document to what its `kind` declares: a tool, an upstream, a toolset or a profile."""
+"""From a YAML document to what its `kind` declares: a tool, an upstream, a toolset, a profile or an agent."""
 
 from __future__ import annotations
 
@@ -7,23 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from goat_mcp.core.names import SEPARATOR
 from goat_mcp.core.spec import Toolset
+from goat_mcp.manifests.agent_document import AgentDocument, read_agent
 from goat_mcp.manifests.fields import Fields
+from goat_mcp.manifests.references import read_references
 from goat_mcp.manifests.tool_document import ToolDocument, read_tool
 from goat_mcp.manifests.yaml_document import BrokenManifest, ManifestProblem, YamlDocument
 
 API_VERSIONS = ("goat-mcp/v1", "goondan.ai/v1")
-KINDS = ("Tool", "Upstream", "Toolset", "Profile")
-PACKAGES = ("@goondan/base", "goat-mcp")
-"""Packages of a reference that mean the set that ships with us."""
+KINDS = ("Tool", "Upstream", "Toolset", "Profile", "Agent")
 ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 METADATA_KEYS = ("name", "description", "labels", "annotations")
-REFERENCE_KEYS = ("kind", "name", "package")
 NAME_SHAPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _NAME_WANTED = "letters, digits, - and _"
-_NOT_OURS = ("goondan.ai/v1",)
-"""Whose documents may be of kinds that are none of ours: they are passed over."""
+_GOONDAN = "goondan.ai/v1"
+_OF_ITS_RUNTIME: Mapping[str, str] = {
+    "Model": "models are the settings `agent.*`",
+    "Swarm": "agents start each other with the tool Agent",
+    "Connector": "clients connect over MCP",
+    "Connection": "clients connect over MCP",
+    "Package": "goat-mcp reads the documents of a directory as they are",
+}
+"""Kinds of Goondan that have no effect here, and what does their work. An extension is code that would be missed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class UpstreamDocument:
 
 @dataclass(frozen=True)
 class ToolsetDocument:
-    """A name for some tools: each the name of a tool, of a resource, or a selection as in `catalog.allow`."""
+    """A name for some tools: each a selection as in `catalog.allow`, or a reference (see `references`)."""
 
     name: str
     document: YamlDocument
@@ -53,7 +58,7 @@ class ProfileDocument:
     options: Mapping[str, Any]
 
 
-Declared = ToolDocument | UpstreamDocument | ToolsetDocument | ProfileDocument
+Declared = ToolDocument | UpstreamDocument | ToolsetDocument | ProfileDocument | AgentDocument
 
 
 def is_manifest(document: YamlDocument) -> bool:
@@ -65,15 +70,15 @@ def is_manifest(document: YamlDocument) -> bool:
 def read_declared(
     document: YamlDocument, *, ships_with_us: bool = False
 ) -> tuple[Declared | None, tuple[ManifestProblem, ...]]:
-    """What the document declares, and what is odd about it. None with nothing odd: it is no business of ours.
+    """What the document declares, and what is odd about it. None for a kind that has no effect here.
 
     Raises `BrokenManifest` with every problem of a document that cannot be used.
     """
     problems: list[ManifestProblem] = []
     root = Fields(document, (), document.tree, problems)
     version = root.text("apiVersion", what=API_VERSIONS[0])
-    if version in _NOT_OURS and root.tree.get("kind") not in KINDS:
-        return None, ()
+    if version == _GOONDAN and (problem := _without_effect(root)):
+        return None, (problem,)
     if version and version not in API_VERSIONS:
         root.fail(f"apiVersion {version!r:.60} is unknown", f"write {API_VERSIONS[0]}", "apiVersion")
     root.only(*ROOT_KEYS)
@@ -92,6 +97,20 @@ def read_declared(
     return declared, tuple(sorted(problems))
 
 
+def _without_effect(root: Fields) -> ManifestProblem | None:
+    kind: Any = root.tree.get("kind")
+    if kind == "Extension":
+        return root.document.problem(
+            ("kind",),
+            "kind: Extension has no effect here: what it does around calls is not done",
+            "write it in Python (docs/extensions.md), or as a hook (docs/hooks.md)",
+            level="warning",
+        )
+    if not isinstance(kind, str) or kind not in _OF_ITS_RUNTIME:
+        return None
+    return root.document.problem(("kind",), f"kind: {kind} has no effect here", _OF_ITS_RUNTIME[kind], level="note")
+
+
 def _of_kind(
     kind: str, document: YamlDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool
 ) -> Declared | None:
@@ -105,7 +124,9 @@ def _of_kind(
         if name in get_args(Toolset):
             # Rules that deny `toolset:core` would otherwise speak of whatever this one holds.
             metadata.fail(f"{name} is a toolset of goat-mcp's own, which stays", "give this one another name", "name")
-        return ToolsetDocument(name, document, _references(spec))
+        return ToolsetDocument(name, document, read_references(spec))
+    if kind == "Agent":
+        return read_agent(name, document, metadata, spec)
     return ProfileDocument(name, document, dict(spec.tree))
 
 
@@ -121,40 +142,3 @@ def _upstream_entry(spec: Fields) -> Mapping[str, Any]:
     for key in given.keys() & rest.keys():
         spec.fail(f"{key} stands in spec and in spec.transport", "take one of them away", key)
     return {**given, **rest}
-
-
-def _references(spec: Fields) -> tuple[str, ...]:
-    """Names of tools, and Goondan's references to them, with or without `ref` around."""
-    value: Any = spec.tree.get("tools")
-    if not isinstance(value, list) or not value:
-        spec.fail("spec.tools is no list of tools", "write e.g. tools: [Read, weather__today, toolset:base]")
-        return ()
-    names: list[str] = []
-    for index, item in enumerate(cast("list[Any]", value)):
-        if isinstance(item, str) and item.strip():
-            names.append(item.strip())
-        elif isinstance(item, dict):
-            given = cast("dict[str, Any]", item)
-            path: tuple[str | int, ...] = ("tools", index)
-            if isinstance(given.get("ref"), dict):
-                Fields(spec.document, (*spec.path, *path), given, spec.problems).only("ref")
-                given, path = given["ref"], (*path, "ref")
-            names.append(_reference(Fields(spec.document, (*spec.path, *path), given, spec.problems)))
-        else:
-            spec.fail(f"spec.tools[{index}] is no tool", "write a name, or {kind: Tool, name: ...}", "tools", index)
-    return tuple(name for name in names if name)
-
-
-def _reference(ref: Fields) -> str:
-    ref.only(*REFERENCE_KEYS)
-    if ref.tree.get("kind", "Tool") != "Tool":
-        ref.fail("a toolset holds tools", "write kind: Tool", "kind")
-    package = ref.text("package", default="")
-    if package and package not in PACKAGES:
-        ref.fail(f"the package {package!r:.60} is not installed", f"known are {', '.join(PACKAGES)}", "package")
-    return ref.text("name", what="the tool's name")
-
-
-def selects(tool_name: str, reference: str) -> bool:
-    """Whether a reference of a toolset means this tool: by its name, or by its resource's."""
-    return reference == tool_name or tool_name.partition(SEPARATOR)[0] == reference

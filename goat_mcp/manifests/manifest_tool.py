@@ -284,7 +284,7 @@ class ManifestTool(OwnTool):
     @property
     def judged_by(self) -> Export:
         """What of the declaration arguments, rules and people go by."""
-        return replace(self.export, spec=replace(self.spec, examples=()), timeout_ms=0, output=None)
+        return replace(self.export, spec=replace(self.spec, examples=(), long_doc=""), timeout_ms=0, output=None)
 
     async def _run(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         if not ctx.wants_progress:

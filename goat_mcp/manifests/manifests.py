@@ -17,16 +17,16 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
-from goat_mcp.manifests.entry import CommandEntry, HandlerFiles, PythonEntry
+from goat_mcp.manifests.entry import CommandEntry, HandlerFiles, HandlersEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, holds, merged
 from goat_mcp.manifests.handler_api import AgentRuntime, Host
 from goat_mcp.manifests.handler_log import HandlerLog
+from goat_mcp.manifests.handler_worker import HandlerWorker
 from goat_mcp.manifests.http_runner import HttpRunner
 from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
-from goat_mcp.manifests.python_worker import PythonWorker
 from goat_mcp.manifests.runner import InProcess, Runner
 from goat_mcp.manifests.tool_document import ToolDocument
-from goat_mcp.manifests.validation import ConfigCheck
+from goat_mcp.manifests.validation import ConfigCheck, with_meant_words
 
 SOURCE = "manifests"
 POLL_S = 1.0
@@ -144,10 +144,10 @@ class Manifests:
         host, entry = self._services.host, document.entry
         folder = document.document.folder
         limit = document.error_message_limit
-        if isinstance(entry, PythonEntry):
+        if isinstance(entry, HandlersEntry):
             if document in self._shipped.tools and entry.file is not None:
                 return InProcess(document.name, entry.file, host)
-            return PythonWorker(
+            return HandlerWorker(
                 document.name,
                 entry,
                 folder=folder,
@@ -169,7 +169,7 @@ class Manifests:
         return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
 
     def _config(self, document: ToolDocument, check: ConfigCheck | None = None) -> Mapping[str, Any]:
-        values = self._resolved(self._services.config.get(document.name, {}))
+        values = self._resolved(with_meant_words(self._services.config.get(document.name, {}), document.config))
         if check is not None:
             check.check(values)
         return values

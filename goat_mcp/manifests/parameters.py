@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from goat_mcp.core.yaml_words import is_word
 from goat_mcp.manifests.fields import Fields
 
 _TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
@@ -103,7 +104,10 @@ def _check_child(root: Fields, child: Any, path: tuple[str | int, ...]) -> None:
 
 
 def check_values(root: Fields, schema: Mapping[str, Any], path: tuple[str | int, ...]) -> None:
-    """Note those of the schema at `path` below `root`; what lies deeper is asked for by itself."""
+    """Note those of the schema at `path` below `root`; what lies deeper is asked for by itself.
+
+    Where a text is due, a word that YAML has read as a truth value becomes that text again.
+    """
     given: Any = schema.get("type")
     kinds = cast("list[Any]", given) if isinstance(given, list) else [given]
     if not all(isinstance(kind, str) and kind in _KINDS for kind in kinds):
@@ -111,10 +115,20 @@ def check_values(root: Fields, schema: Mapping[str, Any], path: tuple[str | int,
     for below, value in _values(schema):
         if not any(_is_of(kind, value) for kind in kinds):
             at = (*path, *below)
+            if "string" in kinds and is_word(word := root.document.literals.get((*root.path, *at), "")):
+                _put(schema, below, word)
+                continue
             where = ".".join(map(str, at))
             wanted = " or ".join(kinds)
             what = f"{where} is {root.describe(value, *at)}, and the type is {wanted}"
-            root.fail(what, _remedy(root, kinds, value, at), *at, is_fatal=False)
+            root.fail(what, _remedy(root, kinds, value, at), *at, level="warning")
+
+
+def _put(schema: Any, below: tuple[str | int, ...], value: str) -> None:
+    *above, key = below
+    for step in above:
+        schema = schema[step]
+    schema[key] = value
 
 
 def _values(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -1,6 +1,6 @@
 """What every way to run a declared tool can do, and the way of tools that ship with us: in this process.
 
-Users' handlers run in `python_worker`, programs in `command_runner`, endpoints in `http_runner`.
+Users' handlers run in `handler_worker`, programs in `command_runner`, endpoints in `http_runner`.
 """
 
 from __future__ import annotations

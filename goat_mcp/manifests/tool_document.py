@@ -31,8 +31,8 @@ SIDE_EFFECTS = tuple(effect.value for effect in SideEffect)
 RISKS = tuple(risk.name.lower() for risk in Risk)
 TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
 EXPORT_KEYS = (
-    *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "output"),
-    *("timeoutMs", "access", "readOnlyWhen"),
+    *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "docs"),
+    *("output", "timeoutMs", "access", "readOnlyWhen"),
 )
 _SHIPPED_EXPORT_KEYS = (*EXPORT_KEYS, "judgedAs")
 """What only those that ship with us may say: by which built-in tool's rules they are judged."""
@@ -115,7 +115,7 @@ def read_tool(document: YamlDocument, metadata: Fields, spec: Fields, *, ships_w
     toolset: Toolset = spec.tree.get("toolset", USERS_TOOLSET) if ships_with_us else USERS_TOOLSET
     entry = read_entry(spec, document.folder)
     least, most = ERROR_MESSAGE_LIMITS
-    limit = spec.integer("errorMessageLimit", ERROR_MESSAGE_LIMIT, least=least, most=most)
+    limit = spec.integer("errorMessageLimit", ERROR_MESSAGE_LIMIT, least=least, most=most, is_clamped=True)
     timeout_ms = spec.integer("timeoutMs", MAX_TIMEOUT_MS, least=1, most=MAX_TIMEOUT_MS)
     config = read_schema(spec, "config")
     exports: list[Export] = []
@@ -138,7 +138,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *,
     description = fields.text("description", what="what it does and gives back, in a sentence or two")
     if len(description) > MAX_DESCRIPTION_CHARS:
         remedy = f"hosts cut it: keep it to {MAX_DESCRIPTION_CHARS}"
-        fields.fail(f"the description has {len(description)} characters", remedy, "description", is_fatal=False)
+        fields.fail(f"the description has {len(description)} characters", remedy, "description", level="warning")
     effect = SideEffect(_side_effect(fields))
     risk = fields.choice("risk", RISKS)
     schema = read_schema(fields, "parameters")
@@ -156,6 +156,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *,
             risk=Risk[risk.upper()] if risk else RISK_OF[effect],
             hints=_hints(fields, effect),
             examples=_examples(fields),
+            long_doc=fields.text("docs", default="").strip(),
             canonical_name=fields.choice("judgedAs", builtin_names()) or "",
         ),
         fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),
@@ -169,7 +170,7 @@ def _side_effect(fields: Fields) -> str:
     if fields.tree.get("sideEffect") is None:
         remedy = f"write one of {', '.join(SIDE_EFFECTS)}; until then it counts as network"
         state, below = ("has no value", ("sideEffect",)) if "sideEffect" in fields.tree else ("is missing", ())
-        fields.fail(f"sideEffect {state}, so people are asked before each call", remedy, *below, is_fatal=False)
+        fields.fail(f"sideEffect {state}, so people are asked before each call", remedy, *below, level="warning")
     return fields.choice("sideEffect", SIDE_EFFECTS) or SideEffect.NETWORK.value
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.catalog.schemas.parameters import Parameters
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.yaml_words import meant_word
 
 if TYPE_CHECKING:
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
@@ -49,6 +50,18 @@ class ExportParameters:
 
 def _broken(why: Exception) -> ToolError:
     return ToolError(ErrorCode.CONFIG, f"the manifest of this tool: {why}", "Tell the user.")
+
+
+def with_meant_words(values: Any, schema: Any) -> Any:
+    """What a user has set; a word that YAML has read as a truth value is that word again where its `enum` has it."""
+    if not isinstance(schema, Mapping):
+        return values
+    keywords = cast("Mapping[str, Any]", schema)
+    if not isinstance(values, Mapping):
+        return meant_word(values, keywords.get("enum", ()))
+    properties: Any = keywords.get("properties") or {}
+    given = cast("Mapping[str, Any]", values)
+    return {name: with_meant_words(value, properties.get(name)) for name, value in given.items()}
 
 
 class ConfigCheck:

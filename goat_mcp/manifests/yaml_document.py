@@ -10,23 +10,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
+
+Level = Literal["error", "warning", "note"]
+"""An `error` leaves the document out. A `warning` is about one that is used, a `note` about what may well be meant."""
 
 
 @dataclass(frozen=True, order=True)
 class ManifestProblem:
-    """One fault of one document. The document is left out, or with `is_fatal` false used nevertheless.
-
-    `line` is 0 for what is about a directory, or the whole of a file.
-    """
+    """One fault of one document. `line` is 0 for what is about a directory, or the whole of a file."""
 
     file: Path
     line: int
     what: str
     remedy: str
-    is_fatal: bool = True
+    level: Level = "error"
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether the document is left out."""
+        return self.level == "error"
 
     @property
     def location(self) -> str:
@@ -34,6 +39,20 @@ class ManifestProblem:
 
     def __str__(self) -> str:
         return f"{self.location}: {self.what}; {self.remedy}"
+
+    def as_compiler_line(self) -> str:
+        """With its level, as compilers write it: editors and CI find file and line by that."""
+        return f"{self.location}: {self.level}: {self.what}; {self.remedy}"
+
+    def as_json(self) -> dict[str, str | int | bool]:
+        return {
+            "file": str(self.file),
+            "line": self.line,
+            "level": self.level,
+            "what": self.what,
+            "remedy": self.remedy,
+            "is_fatal": self.is_fatal,
+        }
 
 
 class BrokenManifest(Exception):
@@ -99,8 +118,8 @@ class YamlDocument:
         word = self.literals.get(path, "")
         return f"quote it: '{word:.{_SHOWN_CHARS}}'" if word else ""
 
-    def problem(self, path: ValuePath, what: str, remedy: str, *, is_fatal: bool = True) -> ManifestProblem:
-        return ManifestProblem(self.file, self.line_of(path), what, remedy, is_fatal)
+    def problem(self, path: ValuePath, what: str, remedy: str, *, level: Level = "error") -> ManifestProblem:
+        return ManifestProblem(self.file, self.line_of(path), what, remedy, level)
 
 
 def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Sequence[YamlDocument]:

@@ -9,11 +9,12 @@ from typing import Any, cast
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.context import Progress, ToolContext, no_progress
+from goat_mcp.core.context import ToolContext, no_progress
 from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult
 from goat_mcp.server.caller_identity import CallerIdentity
-from goat_mcp.server.channel_client import ChannelClient, HostModel, LogLevels, SessionNotices
+from goat_mcp.server.calling_client import ChannelClient, HostModel, LogLevels, SessionNotices
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
@@ -80,7 +81,7 @@ class Requests:
     def _context(self, ctx: Context, channel: ClientChannel) -> tuple[ToolContext, ChannelClient]:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
-        progress = _rising(channel.report_progress) if wants_progress else no_progress
+        progress = RisingProgress(channel.report_progress) if wants_progress else no_progress
         principal = self._who.principal()
         session_key = self._who.session_key(ctx, principal)
         sampling = channel.capabilities.sampling if channel.capabilities is not None else None
@@ -143,16 +144,3 @@ def _answers_to_upstreams(ctx: Context) -> Mapping[str, Any]:
     if not isinstance(answers, Mapping):
         return {}
     return {key: answer for key, answer in cast("Mapping[str, Any]", answers).items() if key != ROOTS_INPUT}
-
-
-def _rising(report: Progress) -> Progress:
-    """Report to the client, never going back: the specification wants each value above the one before."""
-    highest = -1.0
-
-    async def rising(done: float, total: float | None = None, message: str | None = None) -> None:
-        nonlocal highest
-        if done > highest:
-            highest = done
-            await report(done, total, message)
-
-    return rising

@@ -18,7 +18,7 @@ from typing import Any
 from goat_mcp.calls.hooks.command import BrokenMatcher, HookCommand, Matcher
 from goat_mcp.calls.hooks.settings import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
 from goat_mcp.catalog.builtin_contracts import builtin_names
-from goat_mcp.core.names import NAME_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.settings.json_spans import array_at, object_at, skip_blanks
 
 _READ = frozenset({"permissions", "hooks", "disableAllHooks", "$schema"})
@@ -285,6 +285,6 @@ def unknown_tool(rule: str) -> str | None:
     if match is None:
         return None
     tool = match[1]
-    if tool.startswith(UPSTREAM_PREFIX) or tool in builtin_names() or tool in NAME_ALIASES:
+    if tool.startswith(UPSTREAM_PREFIX) or tool in builtin_names() or tool in TOOL_ALIASES:
         return None
     return tool

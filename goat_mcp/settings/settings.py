@@ -21,6 +21,7 @@ from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
+from goat_mcp.core.problem_words import demand_of
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
@@ -218,7 +219,7 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
         if error["type"] == "extra_forbidden":
             lines.append(f"{key}: no such setting{nearest(key)}")
         else:
-            lines.append(f"{key}: {error['msg']}; got {_shown(key, error['input'])}")
+            lines.append(f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}")
     return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
 
 

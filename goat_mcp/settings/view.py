@@ -12,6 +12,7 @@ from typing import Any, cast
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.problem_words import demand_of
 from goat_mcp.core.redaction import is_secret_name
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.settings.settings import ENV_PREFIX, SECRET_NAMES, Settings, setting_keys
@@ -126,11 +127,11 @@ class ConfigView:
                 return self._validated(key, _plain(json.loads(value.strip().lower().removeprefix("+"))))
             except (ValueError, RecursionError):  # a ValidationError is a ValueError too
                 pass
-        said = str(invalid.errors(include_url=False)[0]["msg"]).removeprefix("Input should be ")
+        demand = demand_of(invalid.errors(include_url=False)[0])
         shown = json.dumps(value, ensure_ascii=True)[:_SHOWN_CHARS]
         raise ToolError(
             ErrorCode.INPUT,
-            f"value: {key} wants {said}; got {type(value).__name__} {shown}",
+            f"value: {key} {demand}; got {type(value).__name__} {shown}",
             "Send another value, or leave it out to read the setting.",
             facts={"setting": key},
         )

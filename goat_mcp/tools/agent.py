@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
@@ -18,18 +18,12 @@ from goat_mcp.core.tool import BuiltinTool
 
 if TYPE_CHECKING:  # the machinery is loaded when the first agent starts
     from goat_mcp.agents.spawner import Spawner, StartedAgent
+    from goat_mcp.agents.teams.coordinator import TeamCoordinator
 
 _TITLE_CHARS = 100
 
 
-def _hide_team_name(schema: dict[str, Any]) -> None:
-    schema["properties"].pop("team_name", None)
-
-
 class AgentInput(ToolInput):
-    # Older hosts send team_name with every member; TeamCreate starts members now.
-    model_config = ConfigDict(json_schema_extra=_hide_team_name)
-
     text_fields: ClassVar[frozenset[str]] = frozenset({"prompt", "description"})
 
     description: str = Field(description="3-5 words")
@@ -47,7 +41,7 @@ class AgentInput(ToolInput):
     mode: Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"] | None = Field(
         None, description="Only narrows"
     )
-    team_name: str | None = None
+    team_name: str | None = Field(None, description="Joins your team, in the background")
 
 
 @dataclass(frozen=True)
@@ -86,6 +80,7 @@ class Agent(
     )
 
     spawner: Callable[[], Spawner]
+    teams: Callable[[], TeamCoordinator]
 
     async def execute(self, input: AgentInput, ctx: ToolContext) -> ToolResult:
         from goat_mcp.agents.agent_start import SpawnRequest
@@ -104,12 +99,18 @@ class Agent(
             background=input.run_in_background,
         )
         spawner = self.spawner()
-        agent = await spawner.start(request, ctx)
+        if input.team_name:
+            agent = await self.teams().join(input.team_name, request, ctx)
+            notices = [f"{agent.name} is a member of team {input.team_name}: write to it with SendMessage"]
+        else:
+            agent = await spawner.start(request, ctx)
+            notices = []
+        notices += agent.broken_types
         wanted_by_type = agent.type.background and agent.work.outlives_calls
-        notices = list(agent.broken_types)
         if (input.max_turns or 0) > (most := spawner.options.max_turns):
             notices.append(f"max_turns {input.max_turns} was reduced to {most} (agent.max_turns)")
-        if input.run_in_background or wanted_by_type or not await agent.work.attend(ctx):
+        goes_on = input.run_in_background or input.team_name or wanted_by_type
+        if goes_on or not await agent.work.attend(ctx):
             return _running(agent, notices)
         return await _ended(spawner, agent, notices)
 

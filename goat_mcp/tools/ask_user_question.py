@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.arguments import InputPart, ToolInput, objects_of
+from goat_mcp.core.coercion import Problem, shown_value
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -25,18 +26,22 @@ _GOA_FIELDS = frozenset({"title", "allow_free_text"})
 _PREVIEW_CHARS = 2_000
 
 
-class QuestionOption(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+def _answers(answers: dict[str, Any]) -> dict[str, Any]:
+    for question, answer in answers.items():
+        texts = cast("list[Any]", answer) if isinstance(answer, list) else [answer]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{question[:80]!r} wants text, or a list of texts; got {shown_value(answer)}")
+    return answers
 
+
+class QuestionOption(InputPart):
     label: Annotated[str, Field(min_length=1)]
     description: str
     preview: str = ""
 
 
-class AskedQuestion(BaseModel):
+class AskedQuestion(InputPart):
     """One question in either form. What only goa's form has is accepted and not listed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     question: Annotated[str, Field(min_length=1)]
     header: Annotated[str, Field(max_length=MAX_HEADER_CHARS)]
@@ -48,17 +53,19 @@ class AskedQuestion(BaseModel):
     allow_free_text: SkipJsonSchema[bool] = True
     is_goas: SkipJsonSchema[bool] = False
 
-    @model_validator(mode="after")
-    def _counts_and_labels(self) -> AskedQuestion:
-        labels = [option.label for option in self.options]
+    @classmethod
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        if not isinstance(given.get("options"), list):
+            return
+        options = objects_of(given, "options")
+        labels = [label for option in options if isinstance(label := option.get("label"), str)]
         if len(set(labels)) < len(labels):
-            raise ValueError(f"labels must differ, got {', '.join(labels)}")
-        if self.is_goas:
-            if len(labels) > MAX_OPTIONS_OF_GOA:
-                raise ValueError(f"wants at most {MAX_OPTIONS_OF_GOA} options, got {len(labels)}")
-        elif not 2 <= len(labels) <= 4:
-            raise ValueError(f"wants 2 to 4 options, got {len(labels)}")
-        return self
+            yield "options", f"labels must differ, got {', '.join(labels)}"
+        if given.get("is_goas"):
+            if len(options) > MAX_OPTIONS_OF_GOA:
+                yield "options", f"wants at most {MAX_OPTIONS_OF_GOA} options, got {len(options)}"
+        elif not 2 <= len(options) <= 4:
+            yield "options", f"wants 2 to 4 options, got {len(options)}"
 
     @property
     def label(self) -> str:
@@ -67,28 +74,30 @@ class AskedQuestion(BaseModel):
 
 class AskUserQuestionInput(ToolInput):
     questions: list[AskedQuestion] = Field(min_length=1, max_length=4)
-    answers: Annotated[dict[str, str | list[str]], WithJsonSchema({"type": "object"})] = Field(
-        default_factory=dict[str, str | list[str]], description="Known ones by question; not asked again"
+    answers: Annotated[dict[str, Any], AfterValidator(_answers), WithJsonSchema({"type": "object"})] = Field(
+        default_factory=dict[str, Any], description="Known ones by question; not asked again"
     )
     annotations: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         """goa's questions: options are texts, and a header is not needed. Source: goa, ask_user_question."""
         asked = arguments.get("questions")
         if isinstance(asked, list):
             arguments["questions"] = [_canonical(question) for question in cast("list[Any]", asked)]
+        return ()
 
-    @model_validator(mode="after")
-    def _questions_differ(self) -> AskUserQuestionInput:
-        texts = [asked.question for asked in self.questions]
+    @classmethod
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        questions = objects_of(given, "questions")
+        texts = [text for asked in questions if isinstance(text := asked.get("question"), str)]
         if len(set(texts)) < len(texts):
-            raise ValueError("questions must differ from each other")
-        unknown = set(self.answers) - set(texts)
-        if unknown:
-            raise ValueError(f"answers: {min(unknown)[:80]!r} is none of the questions; use a question's own text")
-        return self
+            yield "", "questions must differ from each other"
+        answers: Any = given.get("answers")
+        for text in cast("dict[str, Any]", answers) if isinstance(answers, dict) else ():
+            if text not in texts:
+                yield "answers", f"{text[:80]!r} is none of the questions; use a question's own text"
 
 
 def _canonical(question: Any) -> Any:

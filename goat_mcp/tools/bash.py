@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.coercion import Problem, shown_value
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
@@ -71,20 +72,21 @@ class BashInput(ToolInput):
     is_goas: SkipJsonSchema[bool] = False
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         env = arguments.get("env")
         if isinstance(env, dict):
             pairs = cast("dict[str, Any]", env)
             arguments["env"] = {name: _as_text(value) for name, value in pairs.items()}
         if (seconds := arguments.pop("timeout_s", None)) is None:
-            return
+            return ()
         try:
             milliseconds = math.ceil(float(seconds) * 1000)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"timeout_s: wants a number of seconds; got {str(seconds)[:60]!r}") from None
+            return (("timeout_s", f"wants a number of seconds; got {shown_value(seconds)}"),)
         if arguments.get("timeout", milliseconds) not in (milliseconds, str(milliseconds)):
-            raise ValueError("timeout_s: came with a different timeout; send timeout, in milliseconds")
+            return (("timeout_s", "came with a different timeout; send timeout, in milliseconds"),)
         arguments["timeout"] = milliseconds
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.coercion import shown_value
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
@@ -43,7 +44,15 @@ class SettingsView(Protocol):
 
 
 RESET = "default"
-_Value = Annotated[str | bool | int | float | None, WithJsonSchema({"type": ["string", "boolean", "number"]})]
+
+
+def _plain(value: Any) -> Any:
+    if value is not None and not isinstance(value, str | bool | int | float):
+        raise ValueError(f"wants text, a number, true or false; got {shown_value(value)}")
+    return value
+
+
+_Value = Annotated[Any, AfterValidator(_plain), WithJsonSchema({"type": ["string", "boolean", "number"]})]
 
 
 class ConfigInput(ToolInput):
@@ -64,7 +73,7 @@ class Config(
     """Read a setting of this server, or change one for this session. Permissions and limits are the user's alone."""
 
     examples = (
-        ToolExample("Read a setting", {"setting": "output.max_chars"}, "output.max_chars = 30000 (default)"),
+        ToolExample("Read a setting", {"setting": "output.max_chars"}),
         ToolExample("Longer results", {"setting": "output.max_chars", "value": 60000}),
         ToolExample("As the user has it", {"setting": "output.max_chars", "value": "default"}),
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.arguments import InputPart, ToolInput
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
@@ -38,9 +39,7 @@ _TIER_NOTICES: dict[Tier, str] = {
 }
 
 
-class EditItem(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
+class EditItem(InputPart):
     old_string: str
     new_string: str
     replace_all: bool = Field(False, strict=False)
@@ -66,23 +65,23 @@ class EditInput(ToolInput):
     edits: list[EditItem] | None = Field(None, description="Instead of the three above: applied in order, all or none")
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         """Models that fill in every field send empty ones for the form they do not mean."""
         if arguments.get("edits") in ([], "[]", ""):
             del arguments["edits"]
         elif arguments.get("edits") is not None and not arguments.get("old_string") and not arguments.get("new_string"):
             arguments.pop("old_string", None)
             arguments.pop("new_string", None)
+        return ()
 
-    @model_validator(mode="after")
-    def _one_form(self) -> EditInput:
-        if self.edits is None:
-            missing = [name for name in ("old_string", "new_string") if getattr(self, name) is None]
+    @classmethod
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        missing = [name for name in ("old_string", "new_string") if given.get(name) is None]
+        if "edits" not in given:
             if missing:
-                raise ValueError(f"{' and '.join(missing)}: required, unless edits is sent")
-        elif self.old_string is not None or self.new_string is not None or self.replace_all:
-            raise ValueError("edits: send it instead of old_string, new_string and replace_all, not beside them")
-        return self
+                yield " and ".join(missing), "required, unless edits is sent"
+        elif len(missing) < 2 or given.get("replace_all"):
+            yield "edits", "send it instead of old_string, new_string and replace_all, not beside them"
 
     def in_order(self) -> list[TextEdit]:
         if self.edits is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from goat_mcp.calls.permissions.plan_approval import PlanApproval, grant_rules
-from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.arguments import InputPart, ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -24,8 +24,8 @@ _DECISION, _FEEDBACK, _GRANTED, _EDITED = "decision", "feedback", "granted", "pl
 _APPROVE, _EDIT, _REJECT = "approve", "edit", "reject"
 
 
-class AllowedPrompt(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+class AllowedPrompt(InputPart):
+    model_config = ConfigDict(extra="ignore")
 
     tool: str
     prompt: str = Field(max_length=500)
@@ -38,6 +38,13 @@ class ExitPlanModeInput(ToolInput):
     allowedPrompts: list[AllowedPrompt] = Field(
         default_factory=list[AllowedPrompt], description="What you will need to run"
     )
+
+    @field_validator("plan")
+    @classmethod
+    def _not_too_long(cls, plan: str | None) -> str | None:
+        if len(plan or "") > MAX_PLAN_CHARS:
+            raise ValueError(f"wants at most {MAX_PLAN_CHARS} characters; got {len(plan or '')}")
+        return plan
 
 
 @dataclass(frozen=True)
@@ -65,12 +72,6 @@ class ExitPlanMode(
 
     async def execute(self, input: ExitPlanModeInput, ctx: ToolContext) -> ToolResult:
         presenter = _presenter(ctx)
-        if len(input.plan or "") > MAX_PLAN_CHARS:
-            raise ToolError(
-                ErrorCode.INPUT,
-                f"plan: {len(input.plan or '')} characters; at most {MAX_PLAN_CHARS}",
-                "Shorten the plan.",
-            )
         if not self.approval.is_planning(ctx.session_key):
             return text_result(
                 "This session is not in plan mode; there is nothing to approve. Go on with the work.",

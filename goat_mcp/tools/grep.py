@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
@@ -12,6 +12,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.coercion import Problem, coerced, shown_value
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.result import ToolResult, text_result
@@ -68,18 +69,26 @@ class GrepInput(ToolInput):
     }
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         """goa's `case_sensitive`, `recursive` and `exclude`, in terms of `-i` and `glob`."""
-        if (case_sensitive := arguments.pop("case_sensitive", None)) is not None:
-            ignore_case = not _truth("case_sensitive", case_sensitive)
-            if "-i" in arguments and _truth("-i", arguments["-i"]) != ignore_case:
-                raise ValueError("case_sensitive and -i contradict each other; send one")
-            arguments["-i"] = ignore_case
+        case_sensitive = coerced("boolean", arguments.pop("case_sensitive", None))
+        if isinstance(case_sensitive, bool):
+            if coerced("boolean", arguments.get("-i")) is case_sensitive:
+                yield "", "case_sensitive and -i contradict each other; send one"
+            arguments["-i"] = not case_sensitive
+        elif case_sensitive is not None:
+            yield "case_sensitive", f"wants true or false; got {shown_value(case_sensitive)}"
         globs = [arguments["glob"]] if isinstance(arguments.get("glob"), str) else []
-        for excluded in _texts("exclude", arguments.pop("exclude", None)):
-            globs.append("!{" + excluded + "}" if " " in excluded or "," in excluded else "!" + excluded)
-        if (recursive := arguments.pop("recursive", None)) is not None and not _truth("recursive", recursive):
+        for excluded in cast("list[Any]", coerced("list", arguments.pop("exclude", None) or [])):
+            if isinstance(excluded, str):
+                globs.append("!{" + excluded + "}" if " " in excluded or "," in excluded else "!" + excluded)
+            else:
+                yield "exclude", f"wants a list of globs; got {shown_value(excluded)} in it"
+        recursive = coerced("boolean", arguments.pop("recursive", None))
+        if recursive is False:
             globs.append("!/*/")
+        elif recursive not in (None, True):
+            yield "recursive", f"wants true or false; got {shown_value(recursive)}"
         if globs:
             arguments["glob"] = " ".join(globs)
 
@@ -253,20 +262,3 @@ def _query(input: GrepInput, root: str) -> Query:
         path_rules=rules,
         include_ignored=input.include_ignored,
     )
-
-
-def _truth(name: str, value: object) -> bool:
-    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-    truth = words.get(str(value).strip().lower())
-    if truth is None:
-        raise ValueError(f"{name}: wants a boolean; got {cut_middle(repr(value), 60)}")
-    return truth
-
-
-def _texts(name: str, value: Any) -> list[str]:
-    if value is None:
-        return []
-    values: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) for one in values):
-        raise ValueError(f"{name}: wants a list of globs; got {cut_middle(repr(values), 60)}")
-    return values

@@ -54,7 +54,7 @@ class ListMcpResources(
 
     examples = (
         ToolExample("Of all servers", {}),
-        ToolExample("Of one server", {"server": "docs"}, "docs\tdocs://intro\tIntroduction\ttext/markdown"),
+        ToolExample("Of one server", {"server": "docs"}),
     )
 
     resources: Callable[[Rights], McpResources]

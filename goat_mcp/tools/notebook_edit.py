@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import anyio.to_thread
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
@@ -42,22 +43,22 @@ class NotebookEditInput(ToolInput):
     edit_mode: Literal["replace", "insert", "delete"] = "replace"
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         if arguments.get("edit_mode") == "delete" and arguments.get("new_source") is None:
             arguments["new_source"] = ""
         for name in ("cell_id", "cell_type"):
             # Models that fill in every field send an empty one for what they leave open.
             if arguments.get(name) == "":
                 del arguments[name]
+        return ()
 
-    @model_validator(mode="after")
-    def _says_which_cell(self) -> NotebookEditInput:
-        if self.edit_mode == "insert":
-            if self.cell_type is None:
-                raise ValueError('cell_type: required to insert a cell: "code" or "markdown"')
-        elif self.cell_id is None:
-            raise ValueError(f"cell_id: required to {self.edit_mode} a cell; Read shows the ids")
-        return self
+    @classmethod
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        mode = given.get("edit_mode", "replace")
+        if mode == "insert" and "cell_type" not in given:
+            yield "cell_type", 'required to insert a cell: "code" or "markdown"'
+        if mode in ("replace", "delete") and "cell_id" not in given:
+            yield "cell_id", f"required to {mode} a cell; Read shows the ids"
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,17 @@ import difflib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import anyio
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.arguments import ABSENT_TEXTS, ToolInput
+from goat_mcp.core.coercion import Problem, coerced, shown_value
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import with_heartbeat
@@ -29,7 +30,7 @@ from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_ty
 from goat_mcp.files.documents.image import fit_image
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.files.documents.notebook import NotANotebook, show_notebook
-from goat_mcp.files.documents.pdf import Deadline, PageRange, parse_pages, read_pdf
+from goat_mcp.files.documents.pdf import Deadline, parse_pages, read_pdf
 from goat_mcp.files.documents.rendering import (
     Rendering,
     Selection,
@@ -89,21 +90,34 @@ class ReadInput(ToolInput):
     default_limit: SkipJsonSchema[int] = Field(DEFAULT_LIMIT, gt=0)
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         pages = arguments.get("pages")
         if isinstance(pages, int) and not isinstance(pages, bool):
             arguments["pages"] = str(pages)
         elif isinstance(pages, str) and pages.strip() in ("", "null", "undefined"):
             del arguments["pages"]
-        end_line = _line_number(arguments.pop("end_line", None), "end_line")
+        given = arguments.pop("end_line", None)
+        if given is None or (isinstance(given, str) and given in ABSENT_TEXTS):
+            return ()
+        # What is wrong with the other two is noted where they are validated.
+        end_line, start_line, limit = (
+            number if type(number := coerced("integer", value)) is int else None
+            for value in (given, arguments.get("offset"), arguments.get("limit"))
+        )
         if end_line is None:
-            return
-        start_line = max(1, _line_number(arguments.get("offset"), "start_line") or 1)
-        if end_line < start_line:
-            raise ValueError(f"end_line: {end_line} comes before the first line asked for, {start_line}")
-        limit = _line_number(arguments.get("limit"), "limit")
+            return (("end_line", f"wants a line number; got {shown_value(given)}"),)
+        if end_line < (start_line := max(1, start_line or 1)):
+            return (("end_line", f"{end_line} comes before the first line asked for, {start_line}"),)
         lines = end_line - start_line + 1
         arguments["limit"] = lines if limit is None else min(lines, limit)
+        return ()
+
+    @field_validator("pages")
+    @classmethod
+    def _readable_pages(cls, pages: str | None) -> str | None:
+        if pages is not None:
+            parse_pages(pages)
+        return pages
 
 
 @dataclass(frozen=True)
@@ -173,14 +187,7 @@ class Read(
         return ToolResult(content=(text, *shown.images), facts=shown.facts)
 
     def _request(self, input: ReadInput, ctx: ToolContext) -> _Request:
-        pages: PageRange | None = None
-        if input.pages is not None:
-            try:
-                pages = parse_pages(input.pages)
-            except ValueError as problem:
-                raise ToolError(
-                    ErrorCode.INPUT, f"pages: {problem}", "Correct this field and call the tool again."
-                ) from None
+        pages = None if input.pages is None else parse_pages(input.pages)
         files = self.changes.of(self.workspace, ctx, self.spec.name)
         path, near = self._existing(files, input.file_path)
         max_chars = (MAX_CHARS_LARGE if input.allow_large else MAX_CHARS) - NOTICE_CHARS
@@ -343,13 +350,3 @@ def _is_notebook(file: OpenedFile) -> bool:
 
 def _is_near(asked: str, candidate: str) -> bool:
     return difflib.SequenceMatcher(None, asked.casefold(), candidate.casefold()).ratio() >= NEAR_ENOUGH
-
-
-def _line_number(value: Any, name: str) -> int | None:
-    """A line number that may come as text, as rewriting runs before arguments are converted."""
-    if value is None or value in ("null", "undefined"):
-        return None
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: wants a line number; got {value!r:.60}") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.commands.tasks import TaskManager, TaskStatus
 from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.result import ToolResult, text_result
@@ -23,12 +25,12 @@ class TaskStopInput(ToolInput):
     shell_id: str | None = None
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         ids = {arguments[name] for name in ("task_id", "shell_id") if isinstance(arguments.get(name), str)}
         if not ids:
-            raise ValueError("task_id: is required")
+            yield "task_id", "is required"
         if len(ids) > 1:
-            raise ValueError("shell_id: is the old name of task_id, which came with a different value; send one")
+            yield "shell_id", "is the old name of task_id, which came with a different value; send one"
 
 
 @dataclass(frozen=True)

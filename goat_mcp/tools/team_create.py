@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field
 
-from goat_mcp.agents.teams.team import NewMember
-from goat_mcp.core.arguments import ToolInput
+from goat_mcp.agents.teams.team import usable_name
+from goat_mcp.core.arguments import InputPart, ToolInput, objects_of
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
@@ -22,26 +23,27 @@ if TYPE_CHECKING:  # the machinery is loaded when the first team is made
 MAX_MEMBERS = 10
 
 
-class WantedMember(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+_Name = Annotated[str, AfterValidator(usable_name)]
 
-    name: str
+
+class WantedMember(InputPart):
+    name: _Name
     subagent_type: str = ""
     prompt: str = ""
     model: str = ""
 
 
 class TeamCreateInput(ToolInput):
-    team_name: str = Field(description="Letters, digits, - and _")
+    team_name: _Name = Field(description="Letters, digits, - and _")
     description: str = ""
     members: list[WantedMember] = Field(default_factory=list[WantedMember], max_length=MAX_MEMBERS)
 
-    @model_validator(mode="after")
-    def _names_differ(self) -> TeamCreateInput:
-        names = [member.name.lower() for member in self.members]
-        if len(set(names)) < len(names):
-            raise ValueError(f"members: names must differ, got {', '.join(member.name for member in self.members)}")
-        return self
+    @classmethod
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        members = objects_of(given, "members")
+        names = [name for member in members if isinstance(name := member.get("name"), str)]
+        if len({name.lower() for name in names}) < len(names):
+            yield "members", f"names must differ, got {', '.join(names)}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,14 @@ class TeamCreate(
     teams: Callable[[], TeamCoordinator]
 
     async def execute(self, input: TeamCreateInput, ctx: ToolContext) -> ToolResult:
-        wanted = [NewMember(member.name, member.subagent_type, member.prompt, member.model) for member in input.members]
+        from goat_mcp.agents.agent_start import SpawnRequest
+
+        wanted = [
+            SpawnRequest(
+                name=member.name, prompt=member.prompt, type_name=member.subagent_type, model=member.model, title=""
+            )
+            for member in input.members
+        ]
         created = await self.teams().create(input.team_name, input.description, wanted, ctx)
         lines = [f"Team {created.team.name} is there."]
         members: list[dict[str, str]] = []

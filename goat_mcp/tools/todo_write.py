@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.arguments import InputPart, ToolInput
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
@@ -32,9 +33,7 @@ def _checked(text: str) -> str:
 _Text = Annotated[str, AfterValidator(_checked)]
 
 
-class TodoItem(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
+class TodoItem(InputPart):
     content: _Text
     status: Literal["pending", "in_progress", "completed"]
     active_form: _Text = Field(alias="activeForm", description="e.g. Running the tests")
@@ -44,10 +43,11 @@ class TodoWriteInput(ToolInput):
     todos: list[TodoItem] = Field(max_length=MAX_TODOS)
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         items: Any = arguments.get("todos")
         if isinstance(items, list):
             arguments["todos"] = [_canonical(item) for item in cast("list[Any]", items)]
+        return ()
 
 
 def _canonical(item: Any) -> Any:

@@ -6,9 +6,8 @@ cannot pass for the next result.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import quote, urlsplit
@@ -16,7 +15,8 @@ from urllib.parse import quote, urlsplit
 import anyio.to_thread
 from pydantic import AfterValidator, Field
 
-from goat_mcp.core.arguments import ABSENT_TEXTS, ToolInput
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.heartbeat import with_heartbeat
@@ -79,9 +79,9 @@ class WebSearchInput(ToolInput):
     blocked_domains: Domains = Field(None, description="Not with allowed_domains")
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
-        if _names_any(arguments.get("allowed_domains")) and _names_any(arguments.get("blocked_domains")):
-            raise ValueError("allowed_domains and blocked_domains cannot be combined; send one of them")
+    def problems_together(cls, given: Mapping[str, Any]) -> Iterable[Problem]:
+        if _names_any(given.get("allowed_domains")) and _names_any(given.get("blocked_domains")):
+            yield "", "allowed_domains and blocked_domains cannot be combined; send one of them"
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,8 @@ def _facts(query: SearchQuery, provider: str, hits: Sequence[SearchHit], notices
 
 
 def _names_any(given: Any) -> bool:
-    """Whether a list of domains, in any form a client may send it, is more than an empty one."""
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError:
-            return given.strip() not in ABSENT_TEXTS and bool(given.strip())
-    return any(str(name).strip() for name in cast("list[Any]", given)) if isinstance(given, list) else bool(given)
+    """Whether a list of domains is more than an empty one."""
+    return isinstance(given, list) and any(str(name).strip() for name in cast("list[Any]", given))
 
 
 MAX_TITLE_CHARS = 150

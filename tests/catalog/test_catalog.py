@@ -8,6 +8,7 @@ from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.filter import CatalogFilter
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import TOOL_ALIASES
 from tests.tool_doubles import FakeTool, fake, spec
 
 
@@ -32,6 +33,11 @@ def test_names_of_other_systems_resolve_but_are_not_listed(alias: str, name: str
 
     assert catalog.resolve(alias).spec.name == name
     assert alias not in [entry["name"] for entry in catalog.listing()]
+
+
+@pytest.mark.parametrize(("alias", "name"), TOOL_ALIASES.items())
+def test_every_name_that_a_rule_or_a_selection_may_use_can_be_called(alias: str, name: str) -> None:
+    assert catalog_of(fake(name)).resolve(alias).spec.name == name
 
 
 def test_a_tool_of_exactly_that_name_beats_the_alias() -> None:

@@ -174,18 +174,22 @@ def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) ->
     name = next(n for n, text in enumerate(manifest.read_text().splitlines(), 1) if "- name: today" in text)
     command = next(n for n, text in enumerate((tide / "tool.yaml").read_text().splitlines(), 1) if "command:" in text)
     wanted = [
-        f"{moon}/handlers.py:3: cannot be loaded: NameError: name 'jsn' is not defined; fix the Python file",
-        f"{manifest}:{line}: parameters.properties.city.minLength is no JSON Schema: 'one' is not of type 'integer'; "
-        "see json-schema.org",
-        f"{tide}/tool.yaml:{command}: ./tool.sh is not executable; chmod +x {tide}/tool.sh",
-        f"{weather}/tool.yaml:{name}: `handlers` has no 'today'; it has tomorrow; add the function, or fix the name",
+        f"{moon}/handlers.py:3: error: cannot be loaded: NameError: name 'jsn' is not defined; fix that file",
+        f"{manifest}:{line}: error: parameters.properties.city.minLength is no JSON Schema: "
+        "'one' is not of type 'integer'; see json-schema.org",
+        f"{tide}/tool.yaml:{command}: error: ./tool.sh is not executable; chmod +x {tide}/tool.sh",
+        f"{weather}/tool.yaml:{name}: error: `handlers` has no 'today'; it has tomorrow; "
+        "add the function, or fix the name",
     ]
     assert done.stdout.splitlines() == wanted
     assert done.returncode == as_json.returncode == one.returncode == 1
     assert one.stdout.splitlines() == wanted[-1:]
     document = json.loads(as_json.stdout)
-    assert [f"{p['file']}:{p['line']}: {p['what']}; {p['remedy']}" for p in document["problems"]] == wanted
-    assert document["read"] == {"tools": 3, "upstreams": 0, "toolsets": 0, "profiles": 0}
+    assert done.stderr == "4 errors; read: 3 tools\n"
+    lines = [f"{p['file']}:{p['line']}: {p['level']}: {p['what']}; {p['remedy']}" for p in document["problems"]]
+    assert lines == wanted
+    assert (document["errors"], document["warnings"], document["notes"]) == (4, 0, 0)
+    assert document["read"] == {"tools": 3, "upstreams": 0, "toolsets": 0, "profiles": 0, "agents": 0}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_parameters_that_no_call_could_be_held_against_are_told_of_and_calls_say
     checked = run("manifest", "check", cwd=tmp_path)
     called = run("call", "weather__today", "city=Paris", cwd=tmp_path)
 
-    assert checked.stdout == f"{file}:{line}: no call could be checked: {why}; write it without that\n"
+    assert checked.stdout == f"{file}:{line}: error: no call could be checked: {why}; write it without that\n"
     assert checked.returncode == 1
     assert "E_CONFIG" in called.stderr + called.stdout
     assert "the manifest of this tool: " in called.stderr + called.stdout
@@ -245,8 +249,8 @@ def test_a_pattern_that_is_none_is_told_and_a_property_of_that_name_is_not(tmp_p
 
     line = text.splitlines().index(city) + 2
     assert done.stdout.splitlines()[0] == (
-        f"{file}:{line}: parameters.properties.pattern.items.pattern: '(a' is no pattern: missing ), unterminated "
-        "subpattern at position 0; fix it; a bracket that is meant is written \\("
+        f"{file}:{line}: error: parameters.properties.pattern.items.pattern: '(a' is no pattern: missing ), "
+        "unterminated subpattern at position 0; fix it; a bracket that is meant is written \\("
     )
     assert done.returncode == 1
 
@@ -262,9 +266,9 @@ def test_an_example_whose_text_yaml_takes_for_something_else_is_to_be_quoted(tmp
 
     (said,) = done.stdout.splitlines()
     assert said.endswith(
-        ": the example is refused by its own parameters: False is not of type 'string'; quote it: 'NO'"
+        ": warning: the example is refused by its own parameters: False is not of type 'string'; quote it: 'NO'"
     )
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (0, "1 warning; read: 1 tool\n")
 
 
 def test_checking_runs_nothing_but_what_loads_the_handlers(tmp_path: Path) -> None:
@@ -288,7 +292,7 @@ def test_a_place_without_manifests_is_no_success(tmp_path: Path) -> None:
     assert empty.stderr == (
         "goat-mcp: empty: no manifest is there\nName a directory of manifests, or a file that is one.\n"
     )
-    assert gone.stdout == "gone: cannot be read: No such file or directory; name a directory of manifests\n"
+    assert gone.stdout == "gone: error: cannot be read: No such file or directory; name a directory of manifests\n"
     assert none.stdout == "Nothing is declared. Begin with: goat-mcp manifest new weather\n"
 
 
@@ -385,11 +389,11 @@ def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path
     done = run("manifest", "check", cwd=tmp_path)
 
     assert done.stdout.splitlines() == [
-        f'{file}:6: command: "./notes-server" is a relative path; '
+        f'{file}:6: error: command: "./notes-server" is a relative path; '
         "write an absolute one, a name that is on PATH, or a cwd",
-        f'{file}:13: start: "soon" is not a way to start; write lazy or eager',
-        f"{file}:14: timeouts: unknown key, ignored; fix the entry",
-        f"{file}:20: spec.readonly is unknown; did you mean read_only?",
+        f'{file}:13: error: start: "soon" is not a way to start; write lazy or eager',
+        f"{file}:14: warning: timeouts: unknown key, ignored; fix the entry",
+        f"{file}:20: error: spec.readonly is unknown; did you mean read_only?",
     ]
     assert done.returncode == 1
 
@@ -442,8 +446,8 @@ def test_what_a_toolset_names_and_nobody_has_is_told_with_near_names(tmp_path: P
     listed = run("manifest", "list", cwd=tmp_path)
     called = run("call", "--toolset", "mine", "weather__today", "city=Paris", cwd=tmp_path)
 
-    assert checked.stdout.splitlines() == [f"{file}:{said}" for said in NO_TOOLS]
-    assert checked.returncode == 1
+    assert checked.stdout.splitlines() == [f"{file}:{said.replace(': ', ': warning: ', 1)}" for said in NO_TOOLS]
+    assert checked.returncode == 0
     assert listed.stderr.splitlines() == [f"{file}:{said}" for said in NO_TOOLS]
     assert (called.returncode, json.loads(called.stdout)) == (0, PARIS)
 
@@ -461,7 +465,10 @@ def test_a_tool_of_an_upstream_that_is_not_configured_is_a_note_and_no_failure(t
         "add it to mcpServers, or fix the name",
         f"{file}:9: the toolset mine: 'mcp__nots__find' is of an upstream that is not configured; did you mean notes?",
     ]
-    assert checked.stdout.splitlines() == [*notes, "Nothing is wrong: 1 upstream, 1 toolset, 1 profile."]
+    assert checked.stdout.splitlines() == [
+        *(note.replace(":9: ", ":9: note: ") for note in notes),
+        "Nothing is wrong: 1 upstream, 1 toolset, 1 profile.",
+    ]
     assert checked.returncode == 0
     assert sorted(listed.stderr.splitlines()) == notes
 
@@ -473,7 +480,7 @@ def test_a_toolset_in_another_place_may_name_what_a_start_would_read(tmp_path: P
     done = run("manifest", "check", "mine.yaml", cwd=tmp_path)
 
     assert done.stdout.splitlines() == [
-        "mine.yaml:11: the toolset mine: 'mcp__notes' is of an upstream that is not configured; "
+        "mine.yaml:11: note: the toolset mine: 'mcp__notes' is of an upstream that is not configured; "
         "add it to mcpServers, or fix the name",
         "Nothing is wrong: 1 toolset.",
     ]
@@ -517,7 +524,7 @@ def test_a_resource_with_the_name_of_one_that_comes_with_us_is_said_and_no_failu
     as_json = json.loads(run("manifest", "check", "--json", cwd=tmp_path).stdout)
 
     note, *rest = done.stdout.splitlines()
-    assert note.startswith(f"{file}:") and "this json-query replaces the one that " in note
+    assert note.startswith(f"{file}:") and ": note: this json-query replaces the one that " in note
     assert (done.returncode, rest) == (0, ["Nothing is wrong: 1 tool."])
     assert [problem["is_fatal"] for problem in as_json["problems"]] == [False]
 
@@ -564,6 +571,6 @@ def test_a_handler_that_does_not_take_what_it_is_called_with_is_told(tmp_path: P
 
     assert (done.returncode, done.stdout) == (
         1,
-        f"{manifest}:{name}: the handler 'today' takes (input), and is called with ctx and the input; "
+        f"{manifest}:{name}: error: the handler 'today' takes (input), and is called with ctx and the input; "
         "give it the parameters (ctx, input)\n",
     )

@@ -21,6 +21,8 @@ NEEDED = (
     "pyproject.toml",
     "tests/__init__.py",
     "tests/contract",
+    "tests/agents",
+    "tests/web",
 )
 TOOL = '''"""Greet: say hello."""
 

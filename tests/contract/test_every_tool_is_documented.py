@@ -9,19 +9,17 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.catalog.builtin_contracts import builtin_contracts, builtin_names
-from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.settings.settings import setting_keys
 from goat_mcp.tools import docs as tool_docs
-from goat_mcp.tools.docs import document
-from tests.contract.test_every_tool import gateway_in
+from goat_mcp.tools.docs import OUTPUTS, document
+from scripts.example_outputs import example_outputs
 
 FOLDER = Path(str(tool_docs.__file__)).parent
 MAX_SHORT_CHARS = 160
 MIN_LONG_CHARS = 600
 SECTIONS = ["## What comes back", "## Limits", "## When it fails"]
-NEEDING_A_SERVER = {"ListMcpResources"}
 ONE_WAY_TO_CALL = {"TaskStop"}
 """Tools of which a second example would show nothing new."""
 
@@ -81,14 +79,19 @@ def test_each_text_belongs_to_a_tool() -> None:
     assert {file.stem for file in FOLDER.glob("*.md")} == set(builtin_names())
 
 
-@pytest.mark.anyio
-async def test_what_an_example_says_comes_back_does(tmp_path: Path) -> None:
-    """Of the examples that need nothing around them."""
-    served = gateway_in(tmp_path)
-    examples = [(spec.name, example) for spec in builtin_contracts() for example in spec.examples if example.output]
+@documented
+def test_each_example_of_a_page_shows_what_comes_back(spec: ToolSpec) -> None:
+    page = document(spec)
 
-    for name, example in examples:
-        if name not in NEEDING_A_SERVER:
-            result = await served.call(name, dict(example.input), ToolContext(call_id="c"))
-            assert result.text == example.output
-    assert examples
+    assert [example.description for example in page.examples if not example.output] == []
+    assert page.markdown().count("```text\n") >= len(spec.examples)
+
+
+def test_what_an_example_says_comes_back_does() -> None:
+    assert example_outputs() == json.loads(OUTPUTS.read_text())
+
+
+def test_an_example_that_fails_is_none() -> None:
+    outputs = [output for shown in json.loads(OUTPUTS.read_text()).values() for output in shown]
+
+    assert [output for output in outputs if re.search(r"^\[E_[A-Z_]+\]$", output, re.MULTILINE)] == []

@@ -38,7 +38,8 @@ FIELDS = {
     "WebSearch": "query* s>=2; allowed_domains a of s; blocked_domains a of s",
     "Agent": "description* s; prompt* s>=1; subagent_type s; model sonnet|opus|haiku|fable; "
     "effort low|medium|high|xhigh|max; run_in_background b=False; name ^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$; "
-    "isolation worktree|remote; resume s; max_turns i>=1; mode default|acceptEdits|plan|dontAsk|bypassPermissions",
+    "isolation worktree|remote; resume s; max_turns i>=1; mode default|acceptEdits|plan|dontAsk|bypassPermissions; "
+    "team_name s",
     "ListMcpResources": "server s",
     "ReadMcpResource": "server* s; uri* s",
     "NotebookEdit": "notebook_path* s; new_source* s; cell_id s; cell_type code|markdown; "

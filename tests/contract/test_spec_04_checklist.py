@@ -49,8 +49,6 @@ class InputType:
     full: Mapping[str, Any]
     decided_optional: frozenset[str] = frozenset()
     """Required by Spec 04, not by our schema: tools.md says why for each."""
-    unlisted: frozenset[str] = frozenset()
-    """Accepted, but no model needs to be told."""
 
 
 def input_type(tool: str, required: str, fields: Mapping[str, Any], full: Mapping[str, Any], **more: Any) -> InputType:
@@ -96,7 +94,6 @@ INPUT_TYPES: dict[str, InputType] = {
             "mode": "plan",
         },
         decided_optional="subagent_type",
-        unlisted="team_name",
     ),
     "BashInput": input_type(
         "Bash",
@@ -229,13 +226,9 @@ def test_schema_completeness_each_field_is_there_by_name_and_type(type_name: str
     wanted = INPUT_TYPES[type_name]
     properties = BY_NAME[wanted.tool].spec.input_schema["properties"]
 
-    ours: dict[str, Any] = {name: properties[name].get("type") for name in wanted.fields if name not in wanted.unlisted}
+    ours: dict[str, Any] = {name: properties[name].get("type") for name in wanted.fields}
 
-    listed = {
-        name: type if isinstance(type, str) else list(type)
-        for name, type in wanted.fields.items()
-        if name not in wanted.unlisted
-    }
+    listed = {name: type if isinstance(type, str) else list(type) for name, type in wanted.fields.items()}
     assert ours == listed
 
 

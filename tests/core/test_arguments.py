@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from goat_mcp.core.arguments import ArgumentReader, ToolInput
+from goat_mcp.core.coercion import Problem
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 
@@ -33,9 +35,10 @@ class SearchInput(ToolInput):
     env: dict[str, str] | None = None
 
     @classmethod
-    def rewrite(cls, arguments: dict[str, Any]) -> None:
+    def rewrite(cls, arguments: dict[str, Any]) -> Iterable[Problem]:
         if "last_line" in arguments:
             arguments["head_limit"] = arguments.pop("last_line")
+        return ()
 
 
 READER = ArgumentReader(SearchInput)
@@ -119,7 +122,7 @@ def test_an_error_about_a_huge_field_is_short() -> None:
 
 
 def test_text_is_not_made_of_numbers() -> None:
-    assert "pattern: wants a valid string; got int 5" in problem({"pattern": 5})
+    assert "pattern: wants text; got int 5" in problem({"pattern": 5})
 
 
 def test_the_schema_is_flat_and_small() -> None:

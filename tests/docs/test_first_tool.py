@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from tests.quick_start import goat_command, script_command
 DOCUMENT = ROOT / "docs" / "first-tool.md"
 RUN_TIMEOUT_S = 120
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# ([\w/]+\.\w+)\n")
+_FILE = re.compile(r"(?:#|//) ([\w/]+\.\w+)\n")
 
 
 class Step(NamedTuple):
@@ -108,6 +109,7 @@ class Ada:
 
 
 @pytest.mark.e2e
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 def test_the_page_goes_as_it_is_written(tmp_path: Path) -> None:
     ada = Ada(tmp_path)
     ran: list[Step] = []

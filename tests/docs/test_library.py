@@ -96,7 +96,7 @@ async def test_the_ask_on_the_page_allows_a_file_and_refuses_a_command() -> None
 
 
 async def test_the_box_on_the_page_is_called_and_offered() -> None:
-    names = program(2)
+    names = program(3)
 
     assert await names["called"]() == "Hello, World!"
     offered = await names["offered"]()
@@ -108,7 +108,7 @@ async def test_the_box_on_the_page_is_called_and_offered() -> None:
 @pytest.mark.e2e
 async def test_the_server_on_the_page_serves_its_function_over_mcp(tmp_path: Path) -> None:
     script = tmp_path / "sums.py"
-    script.write_text(blocks(PAGE, "python")[3])
+    script.write_text(blocks(PAGE, "python")[4])
     server = StdioServerParameters(
         command=sys.executable, args=[str(script)], env={"GOAT_MCP_STATE_DIR": str(tmp_path / "state")}
     )
@@ -128,7 +128,7 @@ async def test_the_session_on_the_page_gives_its_tools_to_a_box() -> None:
     server = stdio_client(StdioServerParameters(command=command, args=words))
 
     with anyio.fail_after(BOUND_S):
-        assert "Dunmere" in await program(4)["weather"](server, "Dunmere")
+        assert "Dunmere" in await program(5)["weather"](server, "Dunmere")
 
 
 def test_pages_and_examples_import_only_what_is_public() -> None:
@@ -159,3 +159,14 @@ def test_the_settings_on_the_page_about_choosing_tools_select_what_it_says(tmp_p
     names = [tool.spec.name for tool in gateway.catalog.tools()]
 
     assert names == ["Read", "Glob", "Grep", "TodoWrite", "mcp__github__get_issue"]
+
+
+async def test_the_progress_callback_on_the_page_shows_each_calls_start_and_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with open_tools({"workspace": ["."]}, progress=program(2)["show"]) as tools:
+        await tools.run(asking_for(("Read", {"file_path": "@note.txt"}))["tool_calls"])
+
+    started, ended = capsys.readouterr().out.splitlines()
+    assert started == "call_0: Read started"
+    assert ended.startswith("call_0: Read finished in 0.")

@@ -31,7 +31,7 @@ from goat_mcp import (
     text_result,
 )
 from goat_mcp.calls.permissions.mode import Approval
-from goat_mcp.gateway.build.tools import OwnTools
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import Settings
@@ -281,7 +281,7 @@ async def test_calls_of_a_box_go_through_hooks_and_the_record(tmp_path: Path) ->
 
 
 def served(box: ToolBox, tmp_path: Path) -> Gateway:
-    own = OwnTools(box.registry, box.allowed, box.disabled, alone=True, name="mine", instructions="Be kind.")
+    own = ProgramTools(box.registry, box.allowed, box.disabled, alone=True, name="mine", instructions="Be kind.")
     return Gateway(Settings(), approval=Approval.HOST, state=StateDirectory(tmp_path / "state"), tools=own)
 
 

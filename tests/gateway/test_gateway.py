@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
@@ -125,6 +126,24 @@ def test_a_record_of_calls_in_the_workspace_stops_the_start(tmp_path: Path) -> N
     for path in (tmp_path / "work" / "audit.jsonl", tmp_path / "alias" / "sub" / "audit.jsonl"):
         with pytest.raises(BrokenSettings, match="lies in the workspace"):
             gateway(tmp_path, workspace=[tmp_path / "work"], audit={"path": path})
+
+
+async def test_what_sandboxes_of_a_killed_gateway_left_is_gone_before_any_command_runs(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    left = [work / name for name in (".mcp.json", ".claude", "goat-mcp.yaml")]
+    for path in (*left, work / ".vscode"):
+        path.mkdir(parents=True)
+    (left[1] / "settings.json").write_text("{}")  # somebody's
+    served = gateway(tmp_path, workspace=[work])
+    notes = served.state.folder("sandbox") / "1-0.json"
+    notes.write_text(json.dumps([[str(path) for path in left], {}]))
+
+    async with served.running():
+        with anyio.fail_after(30):
+            while notes.exists():  # noqa: ASYNC110  # a thread removes them
+                await anyio.sleep(0.01)
+
+    assert sorted(path.name for path in work.iterdir()) == [".claude", ".vscode"]
 
 
 async def test_reading_without_a_workspace_names_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,20 @@ kind: Profile
 metadata: {name: quiet}
 spec: {read_only: true, tools: {deny: [Bash]}}
 """
-GOOD = {"tool": TOOL, "whole-tool": WHOLE_TOOL, "upstream": UPSTREAM, "toolset": TOOLSET, "profile": PROFILE}
+AGENT = """\
+apiVersion: goat-mcp/v1
+kind: Agent
+metadata: {name: guide, description: Plans a walk.}
+spec: {prompts: {systemPrompt: Plan walks., systemRef: ./tool.sh}, tools: [Read, {ref: Tool/weather}, "Tool/weather"]}
+"""
+GOOD = {
+    "tool": TOOL,
+    "whole-tool": WHOLE_TOOL,
+    "upstream": UPSTREAM,
+    "toolset": TOOLSET,
+    "profile": PROFILE,
+    "agent": AGENT,
+}
 
 
 def put(folder: Path, text: str | bytes, name: str = "tool.yaml") -> Path:

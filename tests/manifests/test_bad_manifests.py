@@ -123,10 +123,10 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     # The outermost members.
     "no-version": (but("apiVersion: goat-mcp/v1\n", ""), "1: apiVersion is missing; write goat-mcp/v1"),
     "other-version": (but("goat-mcp/v1", "goat-mcp/v2"), "1: apiVersion 'goat-mcp/v2' is unknown; write goat-mcp/v1"),
-    "no-kind": (but("kind: Tool\n", ""), "1: kind is missing; write one of Tool, Upstream, Toolset, Profile"),
+    "no-kind": (but("kind: Tool\n", ""), "1: kind is missing; write one of Tool, Upstream, Toolset, Profile, Agent"),
     "empty-kind": (
         but("kind: Tool\n", "kind:\n"),
-        "2: kind has no value; write one of Tool, Upstream, Toolset, Profile",
+        "2: kind has no value; write one of Tool, Upstream, Toolset, Profile, Agent",
     ),
     "other-kind": (but("kind: Tool\n", "kind: tools\n"), "2: kind: the text 'tools' is unknown; did you mean Tool?"),
     "unknown-member": (f"{TOOL}specs: 1\n", "16: specs is unknown; did you mean spec?"),
@@ -172,7 +172,8 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     # What runs.
     "no-entry": (
         but("  entry: ./handlers.py\n", ""),
-        "5: spec.entry is missing; write a Python file (./tool.py), {command: [...]}, or {http: {url: ...}}",
+        "5: spec.entry is missing; write a Python or JavaScript file (./tool.py, ./index.js), {command: [...]}, "
+        "or {http: {url: ...}}",
     ),
     "entry-is-gone": (
         entry("./handler.py"),
@@ -220,7 +221,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "entry-is-a-script": (
         entry("./tool.sh"),
-        "6: spec.entry: ./tool.sh is no Python file; write entry: {command: [bash, ./tool.sh]}",
+        "6: spec.entry: ./tool.sh is no Python or JavaScript file; write entry: {command: [bash, ./tool.sh]}",
     ),
     "two-entries": (
         entry("{command: [a], module: b}"),
@@ -360,6 +361,22 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         f"{HEAD.format('Toolset')}spec: {{tools: [7]}}\n",
         "4: spec.tools[0] is no tool; write a name, or {kind: Tool, name: ...}",
     ),
+    "agent-of-a-missing-prompt": (
+        f"{HEAD.format('Agent')}spec: {{prompts: {{systemRef: gone.md}}}}\n",
+        "4: gone.md is not there; create it beside the manifest, or fix the path",
+    ),
+    "agent-of-a-prompt-elsewhere": (
+        f"{HEAD.format('Agent')}spec: {{prompts: {{systemRef: ../../x.md}}}}\n",
+        "4: '../../x.md' lies outside the manifest's directory; move the file there",
+    ),
+    "agent-of-an-unknown-member": (
+        f"{HEAD.format('Agent')}spec: {{tool: [Read]}}\n",
+        "4: spec.tool is unknown; did you mean tools?",
+    ),
+    "goondan-of-an-unknown-kind": (
+        "apiVersion: goondan.ai/v1\nkind: Tol\nmetadata: {name: other}\nspec: {}\n",
+        "2: kind: the text 'Tol' is unknown; did you mean Tool?",
+    ),
     "toolset-of-another-package": (
         f"{HEAD.format('Toolset')}spec: {{tools: [{{name: x, package: other}}]}}\n",
         "4: the package 'other' is not installed; known are @goondan/base, goat-mcp",
@@ -368,14 +385,13 @@ BAD: dict[str, tuple[str | bytes, str]] = {
 UNFIT = {
     # Texts that YAML takes for something else, and other values that their own type refuses: the kind, what is written,
     # and what is said of it.
-    "enum": ("string", "enum: [off, auto]", "enum.0 is the boolean 'off', and the type is string; quote it: 'off'"),
-    "norway": ("string", "enum: [SE, NO]", "enum.1 is the boolean 'NO', and the type is string; quote it: 'NO'"),
+    "enum": ("string", "enum: [true, auto]", "enum.0 is the boolean 'true', and the type is string; quote it: 'true'"),
     "time": (
         "string",
         "default: 12:30",
         "default is the number '12:30', and the type is string; quote it: '12:30'",
     ),
-    "const": ("string", "const: yes", "const is the boolean 'yes', and the type is string; quote it: 'yes'"),
+    "const": ("string", "const: False", "const is the boolean 'False', and the type is string; quote it: 'False'"),
     "example": ("string", "examples: [a, 7]", "examples.1 is the number '7', and the type is string; quote it: '7'"),
     "digits": (
         "integer",
@@ -399,8 +415,8 @@ UNFIT = {
     ),
     "item": (
         "array",
-        "items: {type: string, enum: [on]}",
-        "items.enum.0 is the boolean 'on', and the type is string; quote it: 'on'",
+        "items: {type: string, enum: [7]}",
+        "items.enum.0 is the number '7', and the type is string; quote it: '7'",
     ),
 }
 ODD = {
@@ -418,6 +434,13 @@ ODD = {
         "8: sideEffect is missing, so people are asked before each call; "
         "write one of none, read_only, mutating, network, blocking, spawns; until then it counts as network",
     ),
+    **{
+        f"limit-{limit}": (
+            but("  exports:", f"  errorMessageLimit: {limit}\n  exports:"),
+            f"7: spec.errorMessageLimit: {limit} is out of range and counts as {counts_as}; write 100 to 10000",
+        )
+        for limit, counts_as in ((99, 100), (-1, 100), (10_001, 10_000))
+    },
     "long-description": (
         but("The weather of a city, today.", "x" * 1201),
         "9: the description has 1201 characters; hosts cut it: keep it to 1200",

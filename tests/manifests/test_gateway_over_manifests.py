@@ -373,7 +373,7 @@ KNOWN_OF_PROFILES = "upstreams, toolsets, tools, read_only, name_cap, schema_dia
         ({"read_only": True, "tools": {"x": []}}, "8: spec.tools.x is unknown; known are allow, deny"),
         (
             {"read_only": True, "name_cap": 5},
-            "6: spec.name_cap: Input should be greater than or equal to 32; fix the value",
+            "6: spec.name_cap: wants at least 32; fix the value",
         ),
     ],
 )

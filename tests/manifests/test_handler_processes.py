@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from goat_mcp.manifests import python_worker
+from goat_mcp.manifests import handler_worker
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python
 
 pytestmark = pytest.mark.anyio
@@ -150,7 +150,7 @@ async def test_what_is_loaded_when_the_server_closes_ends_with_it(tmp_path: Path
 async def test_calls_that_come_while_a_file_is_loaded_wait_for_the_same_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(python_worker, "START_S", 4.0)
+    monkeypatch.setattr(handler_worker, "START_S", 4.0)
     python(tmp_path / "tools", "probe", loads_slowly(tmp_path), *EXPORTS)
     gateway = gateway_over(tmp_path, tmp_path / "tools")
     errors: list[dict[str, str]] = []

@@ -159,7 +159,8 @@ async def test_with_a_progress_token_the_question_waits_and_a_heartbeat_shows_it
             result = await client.call_tool("Asks", {}, progress_callback=on_progress)
 
     assert result.content[0].type == "text" and result.content[0].text == "accepted: {'colour': 'red'}"
-    assert set(beats) == {"waiting for the user's answer"}
+    assert beats[0] == "Asks started" and beats[-1].startswith("Asks finished in ")
+    assert set(beats[1:-1]) == {"waiting for the user's answer"}
 
 
 async def first_question(client: Client, name: str = "Asks", **arguments: Any) -> types.InputRequiredResult:

@@ -232,7 +232,7 @@ async def test_an_edit_that_changes_nothing_says_so_and_leaves_the_time(desk: De
         ({"edit_mode": "delete"}, "cell_id: required to delete a cell; Read shows the ids"),
         ({"new_source": "x", "edit_mode": "insert"}, 'cell_type: required to insert a cell: "code" or "markdown"'),
         ({"cell_id": "a"}, "new_source: is required"),
-        ({"cell_id": "a", "new_source": 5}, "new_source: wants a valid string; got int 5"),
+        ({"cell_id": "a", "new_source": 5}, "new_source: wants text; got int 5"),
         ({"cell_id": "a", "new_source": "", "cell_type": "raw"}, "cell_type: wants 'code' or 'markdown'"),
         ({"cell_id": "a", "new_source": "", "edit_mode": "append"}, "edit_mode: wants 'replace', 'insert' or"),
     ],

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, count
 from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
 
+from goat_mcp.agents.agent_start import SpawnRequest, agent_session_key
+from goat_mcp.agents.agent_types import DEFAULT_TYPE
 from goat_mcp.agents.engine import Mail
+from goat_mcp.agents.spawner import StartedAgent
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
 from goat_mcp.agents.teams.members import MemberMail, post_letter, render_letter
-from goat_mcp.agents.teams.team import EVERYONE, LEAD, Member, NewMember, Team
+from goat_mcp.agents.teams.team import EVERYONE, LEAD, Member, Team, usable_name
 from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.commands.tasks.task import Task, TaskStatus
+from goat_mcp.core.coercion import input_error
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
@@ -27,13 +31,13 @@ from goat_mcp.state.directory import StateDirectory
 
 SHUTDOWN_GRACE_S = 10.0
 MAX_IDLE_TEXT_CHARS = 4_000
-_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
 class StartMember(Protocol):
-    """Starts a background agent that reads `mail`. Raises `ToolError` where it cannot."""
+    """Starts a background agent that reads `mail`; without a prompt it waits for some. Raises `ToolError` if it
+    cannot."""
 
-    async def __call__(self, member: NewMember, team: Team, mail: Mail, ctx: ToolContext) -> Member: ...
+    async def __call__(self, request: SpawnRequest, team: Team, mail: Mail, ctx: ToolContext) -> StartedAgent: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,10 @@ class TeamCoordinator:
     def team_of(self, principal: str) -> Team | None:
         return self._teams.get(principal)
 
-    async def create(self, name: str, description: str, members: Sequence[NewMember], ctx: ToolContext) -> CreatedTeam:
-        """Make a team and start its members, side by side. Raises `ToolError` where there is a team already."""
+    async def create(
+        self, name: str, description: str, members: Sequence[SpawnRequest], ctx: ToolContext
+    ) -> CreatedTeam:
+        """Make a team and start its members, side by side. Raises `ToolError` if there is a team already."""
         if (team := self._teams.get(ctx.principal)) is not None:
             raise ToolError(
                 ErrorCode.INPUT, f"team {team.name} is still there; there is one at a time", "Use it, or TeamDelete it."
@@ -85,14 +91,14 @@ class TeamCoordinator:
         self._teams[ctx.principal] = team
         failed: dict[str, str] = {}
 
-        async def start(member: NewMember) -> None:
+        async def start(member: SpawnRequest) -> None:
             try:
-                await self.join(team, member, ctx)
+                await self._start(team, member, ctx)
             except ToolError as problem:
                 failed[member.name] = f"{problem.message} [{problem.code}]"
 
         try:
-            async with anyio.create_task_group() as group:
+            async with team.roster, anyio.create_task_group() as group:
                 for member in members:
                     group.start_soon(start, member)
         finally:
@@ -100,8 +106,36 @@ class TeamCoordinator:
         await anyio.to_thread.run_sync(team.save)
         return CreatedTeam(team, failed)
 
-    async def join(self, team: Team, member: NewMember, ctx: ToolContext) -> Member:
-        """Start one member. Raises `ToolError`."""
+    async def join(self, team_name: str, request: SpawnRequest, ctx: ToolContext) -> StartedAgent:
+        """Start one more member of the team that there is. Without a name it is called after its type.
+
+        Raises `ToolError`: INPUT for another team's name or a name that is taken, PERMISSION for a caller that is no
+        member, and what starting an agent raises.
+        """
+        team = self._teams.get(ctx.principal)
+        if team is None or team.name != team_name:
+            raise _unknown_team(team_name, team)
+        if not ctx.rights.permits("SendMessage"):
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                f"team_name: you are no member of team {team.name}, so you cannot add to it",
+                "Leave out team_name.",
+            )
+        async with team.roster:
+            if self._teams.get(ctx.principal) is not team:
+                raise _unknown_team(team_name, None)
+            name = request.name or _free_name(team, request)
+            if (member := team.members.get(name)) is not None and await self._is_live(team, member):
+                raise ToolError(
+                    ErrorCode.INPUT,
+                    f"name: team {team.name} has a member {name!r} already",
+                    f"Choose another name. Members: {', '.join(team.members)}.",
+                )
+            agent = await self._start(team, replace(request, name=name), ctx)
+            await anyio.to_thread.run_sync(team.save)
+            return agent
+
+    async def _start(self, team: Team, member: SpawnRequest, ctx: ToolContext) -> StartedAgent:
         check_name(member.name)
         key = (team.principal, member.name)
         mail = MemberMail(Mailbox(team.folder, member.name), partial(self._on_idle, team, member.name))
@@ -111,7 +145,7 @@ class TeamCoordinator:
         except BaseException:
             del self._mail[key]
             raise
-        team.members[member.name] = started
+        team.members[member.name] = Member(member.name, started.id, agent_session_key(started.id))
         return started
 
     async def send(
@@ -148,15 +182,18 @@ class TeamCoordinator:
             return None
         if name and name != team.name:
             raise ToolError(ErrorCode.INPUT, f"team_name: the team is called {team.name}, not {name}", "Correct it.")
-        live = await self._live(team)
-        if live and not force:
-            raise ToolError(
-                ErrorCode.BUSY,
-                f"team {team.name} has members that still work or wait: {', '.join(live)}",
-                "Ask them to end with SendMessage (type shutdown_request), or delete with force=true.",
-            )
-        stopped = await self._end(team, live)
-        self._teams.pop(ctx.principal, None)
+        async with team.roster:
+            if self._teams.get(ctx.principal) is not team:
+                return None
+            live = await self._live(team)
+            if live and not force:
+                raise ToolError(
+                    ErrorCode.BUSY,
+                    f"team {team.name} has members that still work or wait: {', '.join(live)}",
+                    "Ask them to end with SendMessage (type shutdown_request), or delete with force=true.",
+                )
+            stopped = await self._end(team, live)
+            self._teams.pop(ctx.principal, None)
         for member in team.members:
             self._mail.pop((team.principal, member), None)
             self._idle_watchers.pop((team.principal, member), None)
@@ -252,13 +289,25 @@ class TeamCoordinator:
 
 
 def check_name(name: str) -> None:
-    """Raises `ToolError(INPUT)` for a name that cannot be a file's, or that means somebody else."""
-    if not _SLUG.match(name) or name.lower() == LEAD:
-        raise ToolError(
-            ErrorCode.INPUT,
-            f"{name[:80]!r} cannot be the name of a team or a member",
-            "Use letters, digits, - and _, at most 64, and not `main`.",
-        )
+    """Raises `ToolError(INPUT)` for one that a member cannot have."""
+    try:
+        usable_name(name)
+    except ValueError as problem:
+        raise input_error([("name", str(problem))]) from None
+
+
+def _unknown_team(name: str, team: Team | None) -> ToolError:
+    step = f"Your team is called {team.name}." if team else "Make it with TeamCreate, or leave out team_name."
+    return ToolError(ErrorCode.INPUT, f"team_name: there is no team called {name[:80]!r}", step)
+
+
+def _free_name(team: Team, request: SpawnRequest) -> str:
+    """The name that a resumed member had; for others the type's, with a number if that is taken."""
+    if (earlier := team.by_any_name(request.resume)) is not None:
+        return earlier.name
+    stem = request.type_name or DEFAULT_TYPE
+    numbered = (f"{stem}-{number}" for number in count(2))
+    return next(name for name in chain([stem], numbered) if name not in team.members)
 
 
 def _new_folder(state: StateDirectory, scope: str, principal: str, name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -12,9 +12,9 @@ import anyio.to_thread
 from goat_mcp.agents.agent_start import EXCLUDED_TOOLS, SpawnRequest
 from goat_mcp.agents.engine import Mail
 from goat_mcp.agents.inbox import mark_untrusted
-from goat_mcp.agents.spawner import Spawner
+from goat_mcp.agents.spawner import Spawner, StartedAgent
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
-from goat_mcp.agents.teams.team import LEAD, Member, NewMember, Team
+from goat_mcp.agents.teams.team import LEAD, Team
 from goat_mcp.core.context import ToolContext
 
 _MEMBERSHIP = (
@@ -36,24 +36,19 @@ class AgentMembers:
 
     spawner: Spawner
 
-    async def __call__(self, member: NewMember, team: Team, mail: Mail, ctx: ToolContext) -> Member:
+    async def __call__(self, request: SpawnRequest, team: Team, mail: Mail, ctx: ToolContext) -> StartedAgent:
         purpose = f" ({team.description})" if team.description else ""
-        membership = _MEMBERSHIP.format(name=member.name, team=team.name, purpose=purpose, lead=LEAD)
-        agent = await self.spawner.start(
-            SpawnRequest(
-                title=f"{team.name}: {member.name}",
-                prompt=f"{membership}\n\n{member.prompt or _NOTHING_YET}",
-                type_name=member.subagent_type,
-                model=member.model,
-                name=member.name,
-                background=True,
-                excluded_tools=EXCLUDED_TOOLS - _MEMBER_TOOLS,
-                granted_tools=_MEMBER_TOOLS,
-                mail=mail,
-            ),
-            ctx,
+        membership = _MEMBERSHIP.format(name=request.name, team=team.name, purpose=purpose, lead=LEAD)
+        member = replace(
+            request,
+            title=f"{team.name}: {request.title or request.name}",
+            prompt=f"{membership}\n\n{request.prompt or _NOTHING_YET}",
+            background=True,
+            excluded_tools=EXCLUDED_TOOLS - _MEMBER_TOOLS,
+            granted_tools=_MEMBER_TOOLS,
+            mail=mail,
         )
-        return Member(member.name, agent.id, f"agent:{agent.id}")
+        return await self.spawner.start(member, ctx)
 
 
 class MemberMail:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,16 +14,14 @@ from goat_mcp.state.private_file import write_private
 LEAD = "main"
 """The session that made the team, as its members address it."""
 EVERYONE = "*"
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class NewMember:
-    """Who is wanted. `prompt` is the first thing the member is told; empty means that it waits for mail."""
-
-    name: str
-    subagent_type: str = ""
-    prompt: str = ""
-    model: str = ""
+def usable_name(name: str) -> str:
+    """The name of a team or a member. Raises `ValueError` if it cannot be a file's, or means somebody else."""
+    if not _SLUG.match(name) or name.lower() == LEAD:
+        raise ValueError(f"wants letters, digits, - and _, at most 64 characters, and not `{LEAD}`; got {name[:80]!r}")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ class Team:
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     complete: anyio.Event = field(default_factory=anyio.Event)
     """Set once everybody is started: the first member may write before the last one is there."""
+    roster: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while members join, and while the team ends."""
 
     def by_any_name(self, text: str) -> Member | None:
         """A member by its name or its agent id."""

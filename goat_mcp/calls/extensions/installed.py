@@ -16,17 +16,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.calls.extensions.extension_points import CallNext, Extension, Step
 from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
+from goat_mcp.catalog.schemas.parameters import Parameters
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, SideEffect
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.spec import ToolExample, ToolSpec
 from goat_mcp.core.tool import Access
+
+if TYPE_CHECKING:  # loads the validation library
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
 Function = Callable[[ToolContext, Mapping[str, Any]], Awaitable[Any]]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
@@ -52,11 +56,13 @@ class ExtensionTools:
         *,
         parameters: Mapping[str, Any] | None = None,
         side_effect: SideEffect = SideEffect.NETWORK,
+        docs: str = "",
+        examples: Sequence[ToolExample] = (),
     ) -> None:
         """Add `async function(ctx, arguments)` as a tool; it gives back JSON, a text or a `ToolResult`.
 
-        `parameters` is a JSON Schema. Without `side_effect` people are asked as before a request to the network.
-        Raises as `register`.
+        `parameters` is a JSON Schema. Without `side_effect` people are asked as before a request to the network. `docs`
+        (Markdown) and `examples` are for people, who read them with `goat-mcp docs`. Raises as `register`.
         """
         schema = dict(parameters or {"type": "object", "properties": {}, "additionalProperties": False})
         self.register(
@@ -70,6 +76,8 @@ class ExtensionTools:
                     risk=RISK_OF[side_effect],
                     hints=HINTS_OF[side_effect],
                     toolset="manifests",
+                    long_doc=docs,
+                    examples=tuple(examples),
                 ),
                 function,
             )
@@ -103,17 +111,18 @@ class FunctionTool:
     function: Function
 
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        errors: list[Any] = sorted(self._validator.iter_errors(dict(arguments)), key=str)
-        if errors:
-            lines = [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}" for error in errors]
-            raise ToolError(ErrorCode.INPUT, "\n".join(lines), "Correct the arguments and call again.")
-        return arguments
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
+
+        try:
+            return Parameters(self.spec.input_schema, is_open=True).read(arguments, self._compiled)
+        except Uncheckable as why:
+            raise ToolError(ErrorCode.CONFIG, f"parameters of {self.spec.name}: {why}", "Tell the user.") from None
 
     @cached_property
-    def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator
+    def _compiled(self) -> BoundedSchema:
+        from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
-        return Draft202012Validator(dict(self.spec.input_schema))
+        return BoundedSchema(dict(self.spec.input_schema), "schema")
 
     def access(self, input: Mapping[str, Any]) -> Access:
         return Access()

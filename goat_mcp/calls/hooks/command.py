@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from goat_mcp.calls.hooks.settings import TOOL_EVENTS, HookEvent, HookSettings
-from goat_mcp.core.names import CLAUDE_CODE_ALIASES, NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import CLAUDE_CODE_ALIASES, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec, risk_and_hints
 
@@ -41,7 +41,7 @@ class Matcher:
             return cls()
         if _NAMES_ONLY.match(text):
             names = [name.strip() for name in re.split(r"[|,]", text)]
-            known = {known for name in names if name for known in (name, NAME_ALIASES.get(name, name))}
+            known = {known for name in names if name for known in (name, TOOL_ALIASES.get(name, name))}
             return cls(frozenset(_server_prefix(name) if whole_servers else name for name in known))
         try:
             return cls(pattern=re.compile(_JS_NAMED_GROUP.sub("(?P<", text), re.ASCII))
@@ -183,7 +183,7 @@ def unmatched_hooks(
 
 
 def _means_some(name: str, tools: Collection[str], unlisted: Collection[str], is_imported: bool) -> bool:
-    if name in NAME_ALIASES or any(map(Matcher(frozenset((name,))).matches, tools)):
+    if name in TOOL_ALIASES or any(map(Matcher(frozenset((name,))).matches, tools)):
         return True
     if not name.startswith(UPSTREAM_PREFIX):
         return False

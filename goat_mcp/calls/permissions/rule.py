@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from goat_mcp.calls.permissions.patterns import PathPattern, parse_path_pattern, text_pattern
 from goat_mcp.catalog.builtin_contracts import builtin_names, names_of_ours
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     SEPARATOR,
+    TOOL_ALIASES,
     UPSTREAM_PREFIX,
     InvalidName,
     split_name,
@@ -354,7 +354,7 @@ def _parse_name(name: str, may_name_all: bool, others: Collection[str]) -> Rule:
             return Rule(name, fits=text_pattern(name))
         if not _PLAIN_NAME.match(name):
             raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
-        tool = name if name in others else NAME_ALIASES.get(name, name)
+        tool = name if name in others else TOOL_ALIASES.get(name, name)
         if SEPARATOR not in tool and tool not in names_of_ours() and tool not in others:
             known = (*others, *builtin_names())
             near = difflib.get_close_matches(tool, known, n=1)

@@ -11,7 +11,7 @@ from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.commands.sandbox.confinement import Confinement
 from goat_mcp.commands.sandbox.landlock import Landlock
 from goat_mcp.commands.sandbox.launcher import launcher_command
-from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.commands.sandbox.options import FOLDER, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import PolicyPaths, SandboxPolicy
 from goat_mcp.commands.sandbox.protected_paths import ExistingPaths, HiddenSearch
@@ -45,11 +45,11 @@ def sandbox(options: SandboxOptions, services: SandboxServices) -> Sandbox:
     """Tries nothing and touches no file yet."""
 
     def clean_up_at_the_end() -> None:
-        services.run_at_the_end((*launcher_command("placeholders", "main"), str(services.state.folder("sandbox"))))
+        services.run_at_the_end((*launcher_command("placeholders", "main"), str(services.state.folder(FOLDER))))
 
     @cache
     def placeholders() -> Placeholders:
-        return Placeholders(services.state.folder("sandbox"), clean_up_at_the_end)
+        return Placeholders(services.state.folder(FOLDER), clean_up_at_the_end)
 
     def confinements() -> Sequence[Confinement]:
         return (
@@ -66,11 +66,11 @@ def sandbox(options: SandboxOptions, services: SandboxServices) -> Sandbox:
     )
     return Sandbox(
         options,
-        SandboxPolicy(paths, services.is_protected, ExistingPaths(lambda: services.state.folder("sandbox"))),
+        SandboxPolicy(paths, services.is_protected, ExistingPaths(lambda: services.state.folder(FOLDER))),
         runs_unasked=services.runs_unasked,
         confinements=confinements,
         placeholders=placeholders,
-        temporary=SessionFolders(lambda: services.state.folder("sandbox", SESSIONS), clean_up_at_the_end),
+        temporary=SessionFolders(lambda: services.state.folder(FOLDER, SESSIONS), clean_up_at_the_end),
         hidden=services.hidden,
         unchanged=services.unchanged,
     )

@@ -6,12 +6,15 @@ import os
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
 from goat_mcp.core.settings_part import SettingsPart, one_or_many
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
+
+FOLDER = "sandbox"
+"""Of the state directory: the notes of what sandboxes left in workspaces, and temporary files."""
 
 
 def host_is_among(host: str, domains: Collection[str]) -> bool:
@@ -50,11 +53,6 @@ class Network(StrEnum):
     DOMAINS = "domains"
 
 
-def _off_of_yaml(value: Any) -> Any:
-    # YAML 1.1 reads a bare `off` as false.
-    return SandboxMode.OFF if value is False else value
-
-
 def _absolute(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     opened = tuple(path.expanduser() for path in paths)
     for path in opened:
@@ -74,7 +72,7 @@ class SandboxOptions(SettingsPart):
     that `sandbox_network: domains` allows (`example.org` means itself, `*.example.org` all below it).
     """
 
-    sandbox: Annotated[SandboxMode | None, BeforeValidator(_off_of_yaml)] = None
+    sandbox: SandboxMode | None = None
     sandbox_network: Network = Network.DENY
     sandbox_read: _Paths = ()
     sandbox_write: _Paths = ()

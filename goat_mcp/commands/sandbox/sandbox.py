@@ -178,6 +178,19 @@ class Sandbox:
             return ()
         return (*((choice.passed_over,) if choice.passed_over else ()), *choice.confinement.limits)
 
+    def clean_up(self) -> None:
+        """Remove what the commands of killed processes left in workspaces. The next command reports what was set aside.
+
+        Blocking; for any thread.
+        """
+        with self._choosing:
+            self._clean_up_once()
+
+    def _clean_up_once(self) -> None:
+        if not self._cleaned_up:
+            self._cleaned_up = True
+            self._reports = self._placeholders().clean_up()
+
     def start_failed(self) -> None:
         """A confinement that worked failed: the next call makes a new trial."""
         self._choice = None
@@ -252,9 +265,7 @@ class Sandbox:
     def _choose(self) -> Choice:
         with self._choosing:
             if self._choice is None:
-                if not self._cleaned_up:
-                    self._cleaned_up = True
-                    self._reports = self._placeholders().clean_up()
+                self._clean_up_once()
                 self._choice = _try(self._confinements())
             return self._choice
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goat_mcp.agents.agent_types import TypeFiles
+from goat_mcp.agents.agent_types import AgentType, TypeFiles
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
@@ -45,6 +45,7 @@ class GatewayAgents:
         *,
         begin_step: BeginStep | None,
         on_finished: OnFinished | None,
+        declared_types: Callable[[], Sequence[AgentType]],
     ) -> None:
         """`begin_step`: if what an agent sees differs from turn to turn. `on_finished`: see `Spawner`."""
         self._services = services
@@ -60,7 +61,7 @@ class GatewayAgents:
             redactor=s.redactor,
             options=options,
             engines=Engines(WorktreeCalls(self._call_turn), s.models.endpoint, options, self._command_line()),
-            types=TypeFiles(s.workspace),
+            types=TypeFiles(s.workspace, declared_types),
             records=AgentRecords(s.state, s.telemetry.warning),
             worktrees=Worktrees(s.workspace, s.environment),
             tools=lambda rights: catalog.of(rights).listed(rights),
@@ -85,7 +86,11 @@ class GatewayAgents:
 
         def tools(ctx: ToolContext) -> Sequence[AnyTool]:
             catalog = self._catalog.of(ctx.rights)
-            permitted = {tool.spec.name: tool for tool in catalog.tools() if ctx.rights.permits(tool.spec.rule_name)}
+            permitted = {
+                tool.spec.name: tool
+                for tool in catalog.tools()
+                if ctx.rights.permits(tool.spec.rule_name, tool.spec.name)
+            }
             shown = begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
             return [permitted[name] for name in shown if name in permitted]
 

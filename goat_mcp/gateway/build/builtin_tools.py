@@ -115,7 +115,7 @@ _BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinT
     AskUserQuestion: lambda s, parts: AskUserQuestion(),
     WebFetch: lambda s, parts: WebFetch(_pages(s), s.spill, s.models, s.settings.web.cache_s, parts.max_chars),
     WebSearch: lambda s, parts: WebSearch(s.http, s.sessions, s.settings.web.search, s.references),
-    Agent: lambda s, parts: Agent(parts.spawner),
+    Agent: lambda s, parts: Agent(parts.spawner, parts.teams),
     ListMcpResources: lambda s, parts: ListMcpResources(parts.upstream_resources, s.spill, parts.max_chars),
     ReadMcpResource: lambda s, parts: ReadMcpResource(parts.upstream_resources, s.spill),
     NotebookEdit: lambda s, parts: NotebookEdit(s.workspace, s.sessions, s.settings.files, s.changes()),

@@ -17,7 +17,7 @@ from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR
 from goat_mcp.gateway.build import manifests as chosen_manifests
-from goat_mcp.gateway.build.tools import DeclaredToolsets
+from goat_mcp.gateway.build.tools import DeclaredToolsets, names_selected
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
@@ -25,6 +25,7 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import DeclaredEntry
 
 if TYPE_CHECKING:  # loaded where there are some
+    from goat_mcp.agents.agent_types import AgentType
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.manifests import Manifests, ManifestServices
     from goat_mcp.manifests.skills import SkillProblem
@@ -67,6 +68,7 @@ class DeclaredTools:
             from goat_mcp.manifests.manifests import Manifests
 
             self._state = state
+            self._registry = registry
             chosen_manifests.seal(self._read.folders, self.settings, state, writable)
             self._manifests = Manifests(self._read.folders, self._read.shipped, services=services(), registry=registry)
             self._manifests.register(self._read.folders.read())
@@ -138,6 +140,18 @@ class DeclaredTools:
             for document in self._manifests.declared.upstreams
         ]
 
+    def agent_types(self) -> Sequence[AgentType]:
+        """The declared types of agents, as they are now, each with the tools that its selections name."""
+        if self._manifests is None or not self._manifests.declared.agents:
+            return ()
+        specs = [tool.spec for tool in self._registry.snapshot.tools.values()]
+        return [
+            document.agent_type(
+                None if document.tools is None else names_selected(document.tools, self.toolsets, specs)
+            )
+            for document in self._manifests.declared.agents
+        ]
+
     def know_upstreams(self, upstreams: Sequence[UpstreamConfig]) -> None:
         """All upstreams that there are now: toolsets may name them."""
         self._upstreams = upstreams
@@ -181,8 +195,8 @@ class DeclaredTools:
         return (*found, *self._strange_members(), *self._choice_problems, *self._folder_problems)
 
     def _strange_members(self) -> Sequence[ManifestProblem]:
-        """What declared toolsets name that is nowhere."""
-        if self._manifests is None or not self._manifests.declared.toolsets:
+        """What declared toolsets and agents name that is nowhere."""
+        if self._manifests is None or not (self._manifests.declared.toolsets or self._manifests.declared.agents):
             return ()
         from goat_mcp.manifests.toolset_checks import UpstreamNames, unknown_members
 
@@ -195,8 +209,13 @@ class DeclaredTools:
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with it now: `name`, `reason_code`, `detail`."""
         found = [
-            {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
+            {
+                "name": problem.file.name,
+                "reason_code": "broken_manifest" if problem.is_fatal else "manifest_warning",
+                "detail": str(problem),
+            }
             for problem in self.manifest_problems()
+            if problem.level != "note"
         ]
         found += chosen_manifests.unknown_tool_settings(self.settings, self.documents)
         return found + [

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from goat_mcp.catalog.filter import ProfileOptions, ProfileTools
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.problem_words import demand_of
+from goat_mcp.core.spec import SHIPPED_TOOLSETS
 from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
@@ -24,8 +25,6 @@ if TYPE_CHECKING:  # most starts have no manifests
     from goat_mcp.manifests.folder import ManifestFolders, ManifestSet
     from goat_mcp.manifests.kinds import ProfileDocument
     from goat_mcp.manifests.yaml_document import ManifestProblem
-
-SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
 
 
 def _folders(settings: Settings) -> Sequence[Path]:
@@ -146,7 +145,7 @@ def _problem(document: ProfileDocument, error: Any) -> ManifestProblem:
         *above, name = error["loc"]
         known = (ProfileTools if above == ["tools"] else ProfileOptions).model_fields
         return document.document.problem(place, f"spec.{key} is unknown", _near_or_known(str(name), known))
-    return document.document.problem(place, f"spec.{key}: {error['msg']}", "fix the value")
+    return document.document.problem(place, f"spec.{key}: {demand_of(error)}", "fix the value")
 
 
 def unknown_tool_settings(settings: Settings, declared: ManifestSet | None) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from goat_mcp.gateway.server_visibility import ServerVisibility
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:
+    from goat_mcp.agents.agent_types import AgentType
     from goat_mcp.calls.batch import BatchOutcome
     from goat_mcp.calls.hooks.session_events import SessionEvents
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
@@ -66,7 +67,9 @@ class OnDemand:
         visibility: ServerVisibility,
         call_all: Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]],
         problems: Callable[[], list[dict[str, Any]]],
+        declared_types: Callable[[], Sequence[AgentType]],
     ) -> None:
+        """`declared_types` are the agent types of manifests, as they are declared now."""
         self._services = services
         self._user_code = user_code
         self._approval = approval
@@ -76,6 +79,7 @@ class OnDemand:
         self._visibility = visibility
         self._call_all = call_all
         self._problems = problems
+        self._declared_types = declared_types
         self._started_s = time.time()
         self.session_events = Lazy(self._session_events)
         self.pipeline = Lazy(self._pipeline)
@@ -181,6 +185,7 @@ class OnDemand:
             self._call_all,
             begin_step=self.preflight().begin_step if self._user_code.steps is not None else None,
             on_finished=events.agent_ended if events is not None else None,
+            declared_types=self._declared_types,
         )
 
     def agents_of(self, ctx: ToolContext) -> AgentRuntime:

@@ -12,7 +12,7 @@ from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.rule import BrokenRule, CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rule_set import RuleSet
-from goat_mcp.gateway.build.tools import OwnTools
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules
@@ -24,14 +24,16 @@ _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
 """Claude Code takes paths in these; here what may not be read is not found, so they are about reading."""
 
 
-def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), own_tools: OwnTools | None = None) -> RuleSet:
-    """All rules in force, those of Claude Code's files too, and one for each of `own_tools` that is allowed.
+def rules_of(
+    settings: Settings, imported: Sequence[ClaudeSettings] = (), program_tools: ProgramTools | None = None
+) -> RuleSet:
+    """All rules in force, those of Claude Code's files too, and one for each of `program_tools` that is allowed.
 
     Raises `BrokenSettings` naming the rule and where it is written (R-PERM-7).
     """
     listed = settings.permissions
-    others = own_tools.names() if own_tools is not None else ()
-    allowed = own_tools.allowed if own_tools is not None else ()
+    others = program_tools.names() if program_tools is not None else ()
+    allowed = program_tools.allowed if program_tools is not None else ()
     rules = RuleSet.of(
         allow=[
             *_parsed(settings, Effect.ALLOW, listed.allow, others),

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
@@ -131,6 +134,11 @@ class Services:
                 records=self._audit_files,
             ),
         )
+
+    async def clean_up_sandboxes(self) -> None:
+        """Remove what sandboxes of killed processes left in workspaces. If there is nothing, nothing is loaded."""
+        if any((self.state.path / SANDBOX_FOLDER).glob("*.json")):
+            await anyio.to_thread.run_sync(self.sandbox().clean_up, abandon_on_cancel=True)
 
     def _audit_files(self) -> list[Path]:
         """The files of the record of calls, if the user wants them outside the state directory."""

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, ProfileOptions
-from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.catalog.filter import (
+    TEAMS_VARIABLE,
+    CatalogFilter,
+    CatalogProfile,
+    DeferredListing,
+    ProfileOptions,
+    labels_of,
+)
+from goat_mcp.catalog.registry import AnyTool, Registry
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
-    NAME_ALIASES,
     RESOURCE_PREFIX,
     SEPARATOR,
+    SHIPPED_PREFIX,
+    TOOL_ALIASES,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
     InvalidName,
     clean_server_name,
 )
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
@@ -32,43 +39,6 @@ if TYPE_CHECKING:  # most starts select nothing
 DeclaredToolsets = Mapping[str, Sequence[str]]
 """What each declared toolset holds: names of tools and of resources, and `toolset:NAME`."""
 _NO_TOOLSETS: DeclaredToolsets = {}
-
-
-_PROGRAM_SOURCE = "program"
-
-
-@dataclass(frozen=True)
-class OwnTools:
-    """Tools of a program that embeds us. `allowed` ones are called without asking, `disabled` ones not at all.
-
-    `alone`: without the built-in ones, for clients that know them as `name`.
-    """
-
-    registry: Registry
-    allowed: frozenset[str] = frozenset()
-    disabled: frozenset[str] = frozenset()
-    alone: bool = False
-    name: str = ""
-    instructions: str = ""
-
-    def names(self) -> frozenset[str]:
-        """What rules and selections may name beside the tools that everybody has."""
-        return self.allowed | self.disabled | {*self.registry.names()}
-
-    def add_to(self, registry: Registry) -> Callable[[], None]:
-        """Have them there too, now and after each change. Returns what ends that. Raises `NameTaken`."""
-        taken = {name.casefold(): (name, source) for name, source in registry.snapshot.source_of.items()}
-        for name in self.registry.names():
-            if found := taken.get(name.casefold()):
-                as_what = "" if found[0] == name else f" as {found[0]}"
-                raise NameTaken(f"{name} is already registered by {found[1]}{as_what}; give your tool another name")
-        return registry.follow(self.registry, _PROGRAM_SOURCE, without=self.disabled)
-
-    def why_missing(self, name: str) -> ToolError | None:
-        """Of a name that nobody has: whether it is disabled here."""
-        if name not in self.disabled or self.registry.get(name) is None:
-            return None
-        return ToolError(ErrorCode.TOOL_NOT_IN_CATALOG, f"{name} is disabled here", "Use a tool of the list.")
 
 
 def register_ours(
@@ -99,13 +69,13 @@ class ToolSelection:
         upstreams: Sequence[UpstreamConfig],
         toolsets: DeclaredToolsets = _NO_TOOLSETS,
         resources: Collection[str] = (),
-        own_tools: Collection[str] = (),
+        program_tools: Collection[str] = (),
     ) -> None:
-        """`toolsets` and `resources` are those that manifests declare, `own_tools` those of an embedding program."""
+        """`toolsets` and `resources` are those that manifests declare, `program_tools` those of a program."""
         self._settings = settings
         self._declared = toolsets
         self._resources = resources
-        self._own_tools = own_tools
+        self._program_tools = program_tools
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
@@ -190,14 +160,14 @@ class ToolSelection:
             flat_names=any(upstream.naming == "flat" for upstream in self._upstreams),
             toolsets=_labels_in(self._declared),
             resources=self._resources,
-            own_tools=self._own_tools,
+            program_tools=self._program_tools,
         )
 
     def check_allowed_are_on(self, registry: Registry) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
         on = _with_teams(self._split(self._chosen.toolsets, "catalog.toolsets")[0])
         for entry in self._chosen.allow or ():
-            name = NAME_ALIASES.get(entry.strip(), entry.strip())
+            name = TOOL_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
             toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
             if toolset in self._declared:
@@ -248,10 +218,21 @@ def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
     }
 
 
+def names_selected(entries: Iterable[str], declared: DeclaredToolsets, specs: Iterable[ToolSpec]) -> frozenset[str]:
+    """The names of the tools that entries of a toolset select, as an agent's rights have them: those among `specs`, and
+    what may come of upstreams."""
+    of_toolsets = {f"{TOOLSET_PREFIX}{name}": labels for name, labels in _labels_in(declared).items()}
+    labels = frozenset(label for entry in entries for label in of_toolsets.get(entry, _labels(entry)))
+    found = {spec.name for spec in specs if labels_of(spec) & labels}
+    return frozenset(found | {label for label in labels if label.startswith(UPSTREAM_PREFIX)})
+
+
 def _labels(entry: str) -> Sequence[str]:
-    if entry.startswith(TOOLSET_PREFIX) or SEPARATOR in entry:
+    if entry.startswith((TOOLSET_PREFIX, SHIPPED_PREFIX)) or SEPARATOR in entry:
         return (entry,)
-    return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
+    if (name := entry.removeprefix(RESOURCE_PREFIX)) != entry:  # a reference: it follows no alias
+        return (entry,) if name in TOOL_ALIASES else (entry, name)
+    return (TOOL_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
 
 
 def _server(profile: str, name: str) -> str:

@@ -37,10 +37,10 @@ class ConfiguredUpstreams:
         settings: Settings,
         declared: DeclaredTools,
         services: Services,
-        own_tools: Collection[str] = (),
+        program_tools: Collection[str] = (),
     ) -> None:
         self._settings = settings
-        self._own_tools = own_tools
+        self._program_tools = program_tools
         self._declared = declared
         self._telemetry = services.telemetry
         self._writable = services.directories.writable
@@ -100,7 +100,7 @@ class ConfiguredUpstreams:
         # One that goes leaves its name: what was chosen by it is no mistake for that.
         documents = self._declared.documents
         self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
-        return ToolSelection(settings, self._configs, toolsets, self._resources, self._own_tools)
+        return ToolSelection(settings, self._configs, toolsets, self._resources, self._program_tools)
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self._settings

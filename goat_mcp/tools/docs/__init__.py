@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.core.names import SEPARATOR
 from goat_mcp.core.spec import Schema, ToolExample, ToolSpec
 
 _FOLDER = Path(__file__).parent
+OUTPUTS = _FOLDER / "example_outputs.json"
+"""What the examples of the built-in tools gave back when they were run."""
 _SENTENCE = re.compile(r"(.+?(?<!e\.g)(?<!i\.e)[.!?])(?=\s|\Z)", re.DOTALL)
 _HINTS = {
     "readOnlyHint": "only reads",
@@ -26,15 +30,22 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class ToolPage:
-    """What there is to say about one tool. `long` is empty for an upstream's: its description is all we know."""
+    """What there is to say about one tool. `long` is empty if nobody has written one. `off`: why it cannot be called,
+    and what turns it on."""
 
     spec: ToolSpec
     short: str
     long: str
+    off: str = ""
+    outputs: Sequence[str] = ()
+    """What the examples give back, if they do not say it themselves."""
 
     @property
     def examples(self) -> tuple[ToolExample, ...]:
-        return self.spec.examples
+        if len(self.outputs) != len(self.spec.examples):
+            return self.spec.examples
+        pairs = zip(self.spec.examples, self.outputs, strict=True)
+        return tuple(replace(example, output=example.output or output) for example, output in pairs)
 
     def data(self) -> dict[str, Any]:
         """The page as one JSON object."""
@@ -46,6 +57,7 @@ class ToolPage:
             "long": self.long,
             "description": spec.description,
             "toolset": spec.toolset,
+            "off": self.off,
             "sideEffect": spec.side_effect.value,
             "risk": spec.risk.name.lower(),
             "hints": spec.hints.wire(),
@@ -55,7 +67,10 @@ class ToolPage:
 
     def markdown(self) -> str:
         """The page; ends with a line end."""
-        parts = [f"# {self.spec.name}", self.short, _facts(self.spec), "## Input", _input_table(self.spec.input_schema)]
+        parts = [f"# {self.spec.name}", self.short]
+        if self.off:
+            parts.append(f"**Off.** {self.off}")
+        parts += [_facts(self.spec), "## Input", _input_table(self.spec.input_schema)]
         if self.long:
             parts += ["## What it does", self.long]
         parts += ["## What a model is told", _quoted(self.spec.description)]
@@ -64,9 +79,31 @@ class ToolPage:
         return "\n\n".join(parts) + "\n"
 
 
-def document(spec: ToolSpec) -> ToolPage:
-    """The documentation of any tool, ours or an upstream's."""
-    return ToolPage(spec, short_doc(spec), long_doc(spec.name) if spec.rule_name == spec.name else "")
+def document(spec: ToolSpec, off: str = "", outputs: Mapping[str, Sequence[str]] | None = None) -> ToolPage:
+    """The documentation of any tool, ours or somebody else's. `outputs` are those of our examples, by tool; the ones
+    that were recorded, unless others are given."""
+    is_ours = spec.rule_name == spec.name or _is_goas(spec)
+    shown = (_recorded_outputs() if outputs is None else outputs).get(spec.name, ()) if is_ours else ()
+    return ToolPage(spec, short_doc(spec), spec.long_doc or _our_long_doc(spec), off, shown)
+
+
+@cache
+def _recorded_outputs() -> Mapping[str, Sequence[str]]:
+    return json.loads(OUTPUTS.read_text(encoding="utf-8"))
+
+
+def _is_goas(spec: ToolSpec) -> bool:
+    """Whether it is one of goa's names for a tool of ours."""
+    return spec.toolset == "goa" and SEPARATOR not in spec.name
+
+
+def _our_long_doc(spec: ToolSpec) -> str:
+    if spec.rule_name == spec.name:
+        return long_doc(spec.name)
+    if not _is_goas(spec):
+        return ""
+    of_goa = f"A call of `{spec.name}` is a call of `{spec.rule_name}`, with goa's fields and defaults. Of that tool:"
+    return f"{of_goa}\n\n{long_doc(spec.rule_name)}"
 
 
 def short_doc(spec: ToolSpec) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.status import ReasonCode
@@ -58,6 +59,14 @@ class HttpEndpoint:
         return not self.is_oauth_off and all(name.lower() != "authorization" for name in self.headers)
 
 
+@dataclass(frozen=True)
+class ToolDocs:
+    """What people can read of a tool, beside its description."""
+
+    long: str = ""
+    examples: tuple[ToolExample, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class UpstreamConfig:
     """One upstream. `name` is the user's key, `server` the part of tool names made of it."""
@@ -80,6 +89,8 @@ class UpstreamConfig:
     enabled_tools: tuple[str, ...] | None = None
     """The only ones of its tools that anybody may use, by its own names; None for all."""
     disabled_tools: tuple[str, ...] = ()
+    docs: Mapping[str, ToolDocs] = field(default_factory=dict[str, ToolDocs], hash=False)
+    """What the user has to say of its tools to people, by its own names."""
     name_cap: int = NAME_CAP
 
     def shows(self, tool: str) -> bool:

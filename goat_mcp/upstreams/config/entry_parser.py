@@ -17,7 +17,9 @@ from pydantic import ValidationError
 from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.core.yaml_words import meant_word
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import (
     DEFAULT_ALLOW,
@@ -27,6 +29,7 @@ from goat_mcp.upstreams.config.entry import (
     WORKSPACE,
     HttpEndpoint,
     StdioLaunch,
+    ToolDocs,
     UpstreamConfig,
     launches_us,
 )
@@ -53,6 +56,7 @@ _OUR_KEYS = frozenset(
         "output_check",
         "enabled_tools",
         "disabled_tools",
+        "docs",
         "pin",
         "allow",
         "scope",
@@ -61,6 +65,7 @@ _OUR_KEYS = frozenset(
 _SECRET_KEYS = frozenset({"env", "headers"})
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
 KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
+_EXAMPLE_KEYS = frozenset({"description", "input", "output"})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t -~]*")
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
@@ -107,13 +112,13 @@ def upstream_of(
     start = given.get("start", "lazy")
     if start not in ("lazy", "eager"):
         raise BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
-    input_check = given.get("input_check", "strict")
+    input_check = meant_word(given.get("input_check", "strict"), ("off",))
     if input_check not in ("off", "strict"):
         raise BrokenEntry(f"input_check: {_shown(input_check)} is not a mode; write off or strict")
-    output_check = given.get("output_check", "warn")
+    output_check = meant_word(given.get("output_check", "warn"), ("off",))
     if output_check not in ("off", "warn", "strict"):
         raise BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
-    pin = given.get("pin", "tofu")
+    pin = meant_word(given.get("pin", "tofu"), ("off",))
     if pin not in ("tofu", "strict", "off"):
         raise BrokenEntry(f"pin: {_shown(pin)} is not a way to pin; write tofu, strict or off")
     scope = given.get("scope", "workspace")
@@ -134,6 +139,7 @@ def upstream_of(
         output_check=output_check,
         enabled_tools=_names(given, "enabled_tools"),
         disabled_tools=_names(given, "disabled_tools") or (),
+        docs=_docs(given),
         pin=pin,
         allow=_allow(given),
         scope=scope,
@@ -302,6 +308,33 @@ def _names(given: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in cast("list[Any]", value)):
         raise BrokenEntry(f"{key}: {_shown(value)} is not a list of names; write e.g. ['search']")
     return tuple(cast("list[str]", value))
+
+
+def _docs(given: Mapping[str, Any]) -> dict[str, ToolDocs]:
+    value: Any = given.get("docs") or {}
+    if not isinstance(value, dict):
+        raise BrokenEntry(f"docs: {_shown(value)} is not an object of names of its tools and texts")
+    return {name: _docs_of(f"docs.{name}", said) for name, said in cast("dict[str, Any]", value).items()}
+
+
+def _docs_of(key: str, said: Any) -> ToolDocs:
+    """A text, or an object with `long` and `examples`."""
+    parts = cast("dict[str, Any]", {"long": said} if isinstance(said, str) else said)
+    if not isinstance(said, str | dict) or not parts.keys() <= {"long", "examples"}:
+        raise BrokenEntry(f"{key}: {_shown(said)} is neither a text nor an object of long and examples")
+    long, examples = parts.get("long", ""), parts.get("examples", [])
+    if not isinstance(long, str) or not isinstance(examples, list):
+        raise BrokenEntry(f"{key}: long is a text, examples are a list of {{description, input, output}}")
+    return ToolDocs(long, tuple(_example(key, one) for one in cast("list[Any]", examples)))
+
+
+def _example(key: str, said: Any) -> ToolExample:
+    if not isinstance(said, dict) or not isinstance(said.get("input"), dict) or not said.keys() <= _EXAMPLE_KEYS:  # type: ignore[reportUnknownMemberType]  # JSON
+        raise BrokenEntry(f"{key}: {_shown(said)} is no example; write {{description, input, output}}")
+    given = cast("dict[str, Any]", said)
+    output = given.get("output", "")
+    shown = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return ToolExample(str(given.get("description", "")), given["input"], shown)
 
 
 def _concurrency(given: Mapping[str, Any]) -> int:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from goat_mcp.catalog.schemas.parameter_names import may_hold_renamed, original_arguments, renamed
 from goat_mcp.catalog.schemas.references import Local
-from goat_mcp.catalog.schemas.root import ROOT_RULES, plain_root
+from goat_mcp.catalog.schemas.root_schema import ROOT_RULES, plain_root
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult
@@ -23,7 +23,7 @@ from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access, ChecksInput, OwnTool
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import ToolDocs, UpstreamConfig
 from goat_mcp.upstreams.listing.input_check import InputCheck
 
 _READS = frozenset({"get", "list", "read", "search", "find", "fetch", "show", "describe", "count", "view", "query"})
@@ -198,6 +198,9 @@ class UpstreamTool(ChecksInput, OwnTool):
         return await self.relay.call(self.spec, input, ctx)
 
 
+_NO_DOCS = ToolDocs()
+
+
 def upstream_tool(
     config: UpstreamConfig, entry: Mapping[str, Any], relay: CallRelay, pin: str = "", *, is_plain: bool = False
 ) -> UpstreamTool:
@@ -210,6 +213,7 @@ def upstream_tool(
     annotations: Mapping[str, Any] | None = entry.get("annotations")
     schema = entry["inputSchema"]
     risk = assess(native, schema, annotations, trusted=config.trust_annotations)
+    docs = config.docs.get(native, _NO_DOCS)
     published = {**entry, "name": name}
     if risk.annotations is not annotations:
         published["annotations"] = risk.annotations
@@ -235,6 +239,8 @@ def upstream_tool(
             effective_risk=risk.effective,
             pin=pin,
             is_plain=is_plain,
+            long_doc=docs.long,
+            examples=docs.examples,
         ),
         relay,
         config.input_check != "off",

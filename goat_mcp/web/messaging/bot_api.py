@@ -33,8 +33,8 @@ from goat_mcp.web.http.target import Target, parse_target
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """One messenger. `resource` is the tool's name, under which the settings are; `token` what tokens look like;
-    `variable` the environment variable that holds one if the settings do not; `chats` the name of the allow list.
-    `same_chat` gives one spelling for each chat."""
+    `variable` the environment variable that holds one if the settings do not; `chats` what it calls its chats, which is
+    the name of the allow list too; `same_chat` gives one spelling for each of them."""
 
     name: str
     resource: str
@@ -89,8 +89,8 @@ class Account:
         if self.chats is not None:
             raise ToolError(
                 ErrorCode.PERMISSION,
-                f"{self.service.name} may be used for certain chats only, and without {field} nobody can tell which "
-                f"this is about (setting {self._key})",
+                f"{self.service.name} may be used for certain {self.service.chats} only, and without {field} nobody "
+                f"can tell which this is about (setting {self._key})",
                 f"Call again with {field}: {what}.",
             )
 
@@ -101,7 +101,7 @@ class Account:
     def _not_allowed(self, what: str) -> ToolError:
         return ToolError(
             ErrorCode.PERMISSION,
-            f"{what} is not among the chats that {self.service.name} may be used for",
+            f"{what} is not among the {self.service.chats} that {self.service.name} may be used for",
             f"Use another one. Only the user can add it, to the setting {self._key}.",
         )
 

@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.embed import open_tools
-from goat_mcp.settings.settings import BrokenSettings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import BrokenSettings, Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.tools.docs import document
 from tests.calls.extensions.installed_package import install
 
 pytestmark = pytest.mark.anyio
@@ -180,3 +185,23 @@ async def test_arguments_that_an_extension_rewrites_are_judged_like_any(
         result = await read(tools)
 
     assert result.error_code == "E_PATH_OUTSIDE"
+
+
+DOCUMENTED = """
+from goat_mcp.core.spec import ToolExample
+class Extension:
+    def register(self, tools):
+        async def shout(ctx, arguments):
+            return "HEY"
+        tools.add("shout", "Shout.", shout, docs="Loud.", examples=[ToolExample("Once", {}, "HEY")])
+"""
+
+
+async def test_its_tools_have_a_long_text_and_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, {"loud": "loud_x:Extension"}, {"loud_x": DOCUMENTED})
+
+    gateway = Gateway(Settings(extensions=("loud",)), approval=Approval.HOST, state=StateDirectory(tmp_path / "state"))
+
+    page = document(gateway.catalog.resolve("shout").spec)
+    assert (page.long, page.examples) == ("Loud.", (ToolExample("Once", {}, "HEY"),))
+    assert "Loud." not in str(gateway.catalog.listing())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import anyio
 import pytest
 from mcp import Client
 
+from goat_mcp.calls.extensions.installed import ExtensionTools
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import BrokenSettings, Settings
@@ -54,6 +58,10 @@ class HidesAndShows:
         view.hide("Glob", "Grep", "no such tool")
         view.show("Grep", "TodoWrite", "TeamCreate")
 
+class HidesGoasSearch:
+    def step(self, view):
+        view.hide("search")
+
 class Nothing:
     pass
 
@@ -65,7 +73,7 @@ class Late2:
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("Late", "Taker", "OnlyFirstTurnReads", "Broken", "HidesAndShows", "Nothing", "Late2")
+    names = ("Late", "Taker", "OnlyFirstTurnReads", "Broken", "HidesAndShows", "HidesGoasSearch", "Nothing", "Late2")
     install(tmp_path, monkeypatch, {name: f"steps_x:{name}" for name in names}, {"steps_x": SOURCE})
 
 
@@ -146,6 +154,18 @@ async def test_a_step_hides_from_a_clients_list_and_shows_no_more_than_the_setti
     assert "[E_TOOL_NOT_IN_CATALOG]" in hidden.content[0].text
 
 
+async def test_a_step_hides_goas_name_of_a_tool_and_leaves_the_tool(tmp_path: Path) -> None:
+    served = gateway(tmp_path, "HidesGoasSearch", catalog={"toolsets": ["goa"]})
+    async with served.running(), Client(Adapter(served, "stdio").server, mode="legacy") as client:
+        seen = await names(client)
+        hidden: Any = await client.call_tool("search", {"pattern": "x"})
+        shown: Any = await client.call_tool("Grep", {"pattern": "x"})
+
+    assert "search" not in seen and "Grep" in seen
+    assert "[E_TOOL_NOT_IN_CATALOG]" in hidden.content[0].text
+    assert not shown.is_error
+
+
 async def test_a_step_is_one_turn_of_an_agent(tmp_path: Path) -> None:
     read = use("Read", {"file_path": "@a.txt"})
     model = ScriptedModel([says("", read), says("", read), says("Done.")])
@@ -176,3 +196,22 @@ async def test_a_step_that_raises_hides_nothing_and_spoils_no_other(tmp_path: Pa
 
 def test_without_a_step_there_is_nothing_in_the_way_of_calls(tmp_path: Path) -> None:
     assert gateway(tmp_path, "Late").pipeline.steps is None
+
+
+async def test_arguments_of_a_python_function_are_checked_like_those_of_any_tool(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n", "word"]}
+    got: list[Any] = []
+
+    async def function(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        got.append(arguments)
+        return "done"
+
+    served = gateway(tmp_path)
+    tools = ExtensionTools("mine", served.registry, lambda: None)
+    tools.add("count", "Counts.", function, parameters=schema, side_effect=SideEffect.NONE)
+
+    wrong = await served.pipeline.call("count", {"n": 0}, ToolContext(call_id="c"))
+    right = await served.pipeline.call("count", {"n": "3", "word": "x", "more": 1}, ToolContext(call_id="c"))
+
+    assert wrong.text.splitlines()[:2] == ["n: wants at least 1; got int 0", "word: is required"]
+    assert (right.text, got) == ("done", [{"n": 3, "word": "x", "more": 1}])

@@ -116,7 +116,7 @@ BROKEN: list[tuple[Any, str]] = [
     ({"PreToolUse": [{"hooks": [{"command": ["./check.sh"]}]}]}, "write the absolute path"),
     ({"PreToolUse": [{"hooks": [{"command": ["~/check.sh"]}]}]}, "write the absolute path"),
     ({"PreToolUse": [{"hooks": [{"type": "prompt", "command": ["x"]}]}]}, "hooks.PreToolUse.0.hooks.0.type"),
-    ({"PreToolUse": [{"hooks": [{"command": ["x"], "timeout": 0}]}]}, "greater than 0"),
+    ({"PreToolUse": [{"hooks": [{"command": ["x"], "timeout": 0}]}]}, "more than 0"),
     ({"PreToolUse": [{"hooks": [{"command": ["x"], "timout": 5}]}]}, "timout: no such setting"),
     ({"PreToolUse": [{"matcher": "(", "hooks": [{"command": ["x"]}]}]}, "is no regular expression"),
     (

@@ -42,13 +42,17 @@ async def test_without_stdin_it_is_empty(tmp_path: Path) -> None:
     assert "\n0\n" in await output(one, value["taskId"])
 
 
-@pytest.mark.parametrize("word", ["cd", "if", "time", "!", "[["])
-async def test_what_only_a_shell_knows_is_no_program(tmp_path: Path, word: str) -> None:
-    one = Caller(tmp_path)
+@pytest.mark.parametrize("word", ["no-such-program-here", "./missing", "cd", "if", "!", "[["])
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+async def test_a_missing_program_fails_at_once_and_what_only_a_shell_knows_is_none(
+    tmp_path: Path, word: str, sandbox: str
+) -> None:
+    one = Caller(tmp_path, {"sandbox": sandbox})
 
-    value = await one.value(START, command=word, args=["x"])
+    problem = await one.problem(START, command=word, args=["x"])
 
-    assert ": failed" in (await output(one, value["taskId"]))
+    assert f"there is no program {word!r}" in problem and "E_TOOL" in problem
+    assert one.gateway.services.tasks().running() == []
 
 
 async def test_task_stop_ends_it(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ async def test_it_is_ended_when_its_seconds_are_over(tmp_path: Path) -> None:
     [
         ({"args": []}, "command: is required"),
         ({"command": "a\0b"}, "holds a NUL character"),
-        ({"command": "ls", "timeout": 0}, "timeout: wants minimum 1"),
+        ({"command": "ls", "timeout": 0}, "timeout: wants at least 1"),
         ({"command": "ls", "args": [{"a": 1}]}, "args.0: wants string"),
         ({"command": "ls", "cwd": "/"}, "cwd: unknown field"),
     ],

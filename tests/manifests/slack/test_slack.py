@@ -280,6 +280,7 @@ async def test_only_the_channels_of_the_list_are_used(
         code, told = await slack.error(export, **CALLS[export])
 
     assert (code, slack.api.methods, "tools.slack.channels" in told) == ("E_PERMISSION", [], True)
+    assert "is not among the channels that Slack may be used for" in told and "chat" not in told
 
 
 async def test_a_file_of_another_channel_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -319,7 +319,7 @@ async def test_a_host_that_the_settings_do_not_name_rightly_is_no_host(
     [
         ({"command": "a\0b"}, "holds a NUL character"),
         ({"command": "x" * 60_001}, "command: is over 60000 bytes long"),
-        ({"command": "id", "timeout": 301}, "timeout: wants maximum 300"),
+        ({"command": "id", "timeout": 301}, "timeout: wants at most 300"),
         ({"command": "id", "env": {}}, "env: unknown field"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -389,16 +390,18 @@ async def test_progress_and_messages_come_in_order_and_before_the_result(tmp_pat
     async def script(client: Line) -> None:
         client.call(1, "Asks", progressToken=token)
         await client.answer(1)
+        ended = client.received[-2]["params"]
+        assert ended["progress"] > client.received[-3]["params"]["progress"]
+        assert ended.keys() == {"progressToken", "progress", "message"}
+        assert re.fullmatch(r"Asks finished in 0\.\d{3} s", ended["message"])
+        del client.received[-2]  # how long it took differs
 
     frames = await both_ways(tmp_path, era, script, lambda: [AskingTool(tells)])
 
-    assert [frame.get("method") for frame in frames] == [
-        "notifications/progress",
-        "notifications/message",
-        "notifications/progress",
-        None,
-    ]
-    assert frames[2]["params"] == {"progressToken": token, "progress": 2, "message": "half"}
+    shown = [(frame.get("method", "answer").rpartition("/")[2], frame.get("params", {})) for frame in frames]
+    assert [method for method, _ in shown] == ["progress", "progress", "message", "progress", "progress", "answer"]
+    assert shown[0][1] == {"progressToken": token, "progress": 0, "message": "Asks started"}
+    assert shown[3][1] == {"progressToken": token, "progress": 2, "message": "half"}
 
 
 async def asks_twice(ctx: ToolContext) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample, ToolSpec
 from goat_mcp.tools.docs import document, long_doc, short_doc, type_in_words
-from tests.tool_doubles import spec
+from tests.tool_doubles import FakeTool, spec
 
 
 def described(text: str) -> ToolSpec:
@@ -85,6 +86,22 @@ def test_the_page_of_a_tool_says_all_there_is_to_say_of_it() -> None:
         "## What a model is told\n\n> Send it.\n>\n> Carefully | now.\n\n"
         '## Examples\n\nTo Åsa:\n\n```json\n{\n  "to": "Åsa"\n}\n```\n\n```text\nsent\n```\n'
     )
+
+
+def test_a_registered_tools_own_long_text_is_on_its_page() -> None:
+    registry = Registry()
+    registry.register(FakeTool(replace(spec("X"), long_doc="All about it.")), source="mine")
+
+    tool = registry.get("X")
+
+    assert tool is not None
+    assert document(tool.spec).long == "All about it."
+    assert "## What it does\n\nAll about it.\n" in document(tool.spec).markdown()
+    assert "All about it." not in str(tool.spec.wire())
+
+
+def test_a_tool_that_is_off_says_what_turns_it_on() -> None:
+    assert document(described("Do it."), "Ask.").markdown().startswith("# X\n\nDo it.\n\n**Off.** Ask.\n\n| toolset")
 
 
 def test_a_tool_without_input_says_so() -> None:

@@ -1,4 +1,4 @@
-"""Runs a user's Python handlers in a process of their own, kept warm from call to call (see `worker`).
+"""Runs a user's handlers in a process of their own, kept warm from call to call (see `worker_command`).
 
 One that hangs is ended, and the next call starts a new one. Source: Goondan, "Process-per-Agent": the damage that a
 handler can do ends with its process.
@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import itertools
 import logging
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ import anyio.lowlevel
 from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import escaped_surrogates
-from goat_mcp.manifests.entry import PythonEntry
+from goat_mcp.manifests.entry import HandlersEntry
 from goat_mcp.manifests.handler_api import AgentRuntime, HandlerContext
 from goat_mcp.manifests.handler_log import DROPPED
 from goat_mcp.manifests.handler_process import (
@@ -39,12 +38,12 @@ from goat_mcp.manifests.handler_process import (
 from goat_mcp.manifests.handler_results import reported_failure
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
+from goat_mcp.manifests.worker_command import worker_command, worker_source
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import start_guarded
 
 START_S = 20.0
 CANCEL_GRACE_S = 1.0
-_PROGRAM = Path(__file__).with_name("worker.py")
 
 
 @dataclass(eq=False)
@@ -66,13 +65,13 @@ class _WorkerProcess:
         return not self.starting.done() or (self.process is not None and self.process.is_usable)
 
 
-class PythonWorker(Runner):
+class HandlerWorker(Runner):
     """The process of one resource. The first call starts it, and the first call after a change of its file."""
 
     def __init__(
         self,
         name: str,
-        entry: PythonEntry,
+        entry: HandlersEntry,
         *,
         folder: Path,
         guard: ProcessGuard,
@@ -226,14 +225,14 @@ class PythonWorker(Runner):
         process = HandlerProcess(
             await start_guarded(
                 lambda: HandlerPipes(calls),
-                (sys.executable, "-P", "-X", f"pycache_prefix={self._compiled}", str(_PROGRAM)),
+                worker_command(self._entry, environment, self._compiled),
                 directory=self._folder,
                 environment=environment,
                 guard=self._guard,
             )
         )
         try:
-            process.send({"config": dict(config), "source": self._source()})
+            process.send({"config": dict(config), "source": worker_source(self._entry, self._name)})
             with anyio.move_on_after(START_S):
                 first = await process.pipes.ready
                 if first is not None and "ready" in first:
@@ -245,11 +244,6 @@ class PythonWorker(Runner):
         except BaseException:
             await process.end(CANCEL_GRACE_S)
             raise
-
-    def _source(self) -> Mapping[str, str]:
-        if self._entry.file is not None:
-            return {"name": self._name.replace("-", "_"), "file": str(self._entry.file)}
-        return {"module": self._entry.module}
 
     def _state_of_file(self) -> tuple[int, int] | None:
         if self._entry.file is None:
