@@ -455,7 +455,7 @@ IN_MEMORY = {
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     "server/http/principal_limits:FairShares._held": OWN,
     "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
-    "server/channel_client:LogLevels._levels": "by session",
+    "server/calling_client:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
     "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",
