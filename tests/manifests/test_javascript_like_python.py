@@ -1,4 +1,4 @@
-"""Where handlers in JavaScript behave as those in Python do: cancelled questions to agents, log calls, foreign errors."""
+"""Where handlers in JavaScript behave as those in Python do: cancelled questions to agents, log calls, other errors."""
 
 from __future__ import annotations
 
