@@ -5,8 +5,10 @@
  * prints goes to standard error, so that it cannot be taken for an answer.
  */
 
-import { writeSync } from "node:fs";
+import { realpathSync, writeSync } from "node:fs";
+import Module from "node:module";
 import { Socket } from "node:net";
+import { isAbsolute, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { format, types } from "node:util";
 
@@ -213,13 +215,41 @@ function take(message) {
   }
 }
 
+/** The hook of `keepWithin`, which Node.js runs in a thread of its own. */
+const RESOLVE = `
+let within;
+export function initialize(given) { within = given; }
+export async function resolve(specifier, context, next) {
+  const found = await next(specifier, context);
+  if (!found.url.startsWith("file:") || found.url.startsWith(within)) return found;
+  const error = new Error("Cannot find module '" + specifier + "' in the directory of the manifests");
+  throw Object.assign(error, { code: "ERR_MODULE_NOT_FOUND" });
+}`;
+
+/**
+ * A private copy imports nothing from around it: Node.js looks for packages in the folders above, where models may
+ * be able to write.
+ */
+function keepWithin(copy) {
+  const folder = realpathSync(copy) + sep;
+  Module.register(`data:text/javascript,${encodeURIComponent(RESOLVE)}`, { data: pathToFileURL(folder).href });
+  const resolve = Module._resolveFilename;
+  Module._resolveFilename = (request, ...rest) => {
+    const found = resolve.call(Module, request, ...rest);
+    if (!isAbsolute(found) || found.startsWith(folder)) return found;
+    const error = new Error(`Cannot find module '${request}' in the directory of the manifests`);
+    throw Object.assign(error, { code: "MODULE_NOT_FOUND" });
+  };
+}
+
 async function load(start) {
-  const { file } = start.source;
+  const { file, within } = start.source;
   if (TYPESCRIPT.test(file) && !process.features.typescript) {
     const error = new Error(`Node.js ${process.versions.node} cannot run TypeScript`);
     throw Object.assign(error, { name: "TypeScriptUnsupported" });
   }
   config = start.config;
+  if (within !== undefined) keepWithin(within);
   const module = await import(pathToFileURL(file).href);
   const found = module.handlers ?? module.default?.handlers;
   if (typeof found !== "object" || found === null) {

@@ -1,4 +1,5 @@
-"""Where handlers in JavaScript behave as those in Python do: cancelled questions to agents, log calls, other errors."""
+"""Where handlers in JavaScript behave as those in Python do: cancelled questions to agents, log calls, errors of another
+realm, and imports of a private copy."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import anyio
 import pytest
 
 from tests.agents.scripted import BOUND_S, ScriptedModel, ground, says
-from tests.manifests.declared import call, error_of
+from tests.manifests.declared import call, error_of, gateway_over
 from tests.manifests.test_javascript_handlers import javascript, over
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")]
@@ -64,3 +65,41 @@ const far = () => runInNewContext("throw new RangeError('far')");
         error = error_of(await call(gateway, "probe__far"))
 
     assert (error["name"], error["message"]) == ("RangeError", "far")
+
+
+LOADS = {
+    "import": "const load = async (name) => (await import(name)).default;",
+    "require": """
+import { createRequire } from "node:module";
+const load = createRequire(import.meta.url);
+""",
+    "a file's path": """
+const load = async (name) => (await import(`../../../../node_modules/${name}/index.js`)).default;
+""",
+}
+PACKAGES = """
+const loaded = async (name) => {
+  try { return await load(name); } catch (problem) { return problem.code.replace("ERR_", ""); }
+};
+const both = async () => [await loaded("planted"), await loaded("own")];
+"""
+
+
+def package(folder: Path, name: str) -> None:
+    place = folder / "node_modules" / name
+    place.mkdir(parents=True)
+    (place / "index.js").write_text(f"module.exports = '{name}';\n")
+
+
+@pytest.mark.parametrize("how", LOADS)
+async def test_a_private_copy_imports_nothing_from_the_folders_above_it(tmp_path: Path, how: str) -> None:
+    folder = tmp_path / "workspace" / "tools"
+    package(javascript(folder, LOADS[how] + PACKAGES, "both"), "own")
+    package(tmp_path, "planted")  # Node.js looks there for what the copy in `state` imports
+    gateway = gateway_over(tmp_path, folder)
+
+    async with gateway.running():
+        result = await call(gateway, "probe__both")
+
+    own = "MODULE_NOT_FOUND" if how == "a file's path" else "own"
+    assert result.structured == {"result": ["MODULE_NOT_FOUND", own]}
