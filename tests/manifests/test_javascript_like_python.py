@@ -1,5 +1,6 @@
-"""Where handlers in JavaScript behave as those in Python do: cancelled questions to agents, log calls, errors of another
-realm, and imports of a private copy."""
+"""Where handlers in JavaScript behave as those in Python do: cancelled questions to agents, log calls, foreign errors.
+
+And what a private copy of them may import."""
 
 from __future__ import annotations
 
