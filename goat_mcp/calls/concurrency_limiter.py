@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRequest, ClientSide
+from goat_mcp.core.calling_client import CallingClient, ClientRequest
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter, Owner
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form
@@ -112,7 +112,7 @@ class Permit:
         self._ask = ctx.ask
         self._waits = 0
         # All but asking is the client's own.
-        client = cast("ClientSide", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
+        client = cast("CallingClient", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
         to_upstream = partial(_Released, self, to_upstream=True)
         self.ctx = ctx.changed(ask=self._ask_released, client=client, while_elsewhere=to_upstream)
 
@@ -169,9 +169,9 @@ class _Released:
 
 
 class _ReleasingClient:
-    """A `ClientSide` that releases the permit while the client is asked: one that has gone never answers."""
+    """A `CallingClient` that releases the permit while the client is asked: one that has gone never answers."""
 
-    def __init__(self, client: ClientSide, released: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, client: CallingClient, released: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
         self._released = released
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 
-from goat_mcp.core.client_side import ClientSide
+from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.model import CallingModel, ChatModel
 from goat_mcp.core.rights import LOCAL, NO_LIMITS, Rights
@@ -51,7 +51,7 @@ class ToolContext:
     ask: Ask = nobody_to_ask
     host_model: ChatModel | None = None
     model: CallingModel | None = None
-    client: ClientSide | None = None
+    client: CallingClient | None = None
     rights: Rights = NO_LIMITS
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])

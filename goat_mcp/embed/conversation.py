@@ -26,7 +26,7 @@ from goat_mcp.core.model import ChatModel
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.embed.toolbox import ToolBox
-from goat_mcp.gateway.build.tools import OwnTools
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
@@ -170,7 +170,7 @@ async def open_tools(
     if not isinstance(settings, Settings):
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
-    own = None if tools is None else OwnTools(tools.registry, tools.allowed, tools.disabled)
+    own = None if tools is None else ProgramTools(tools.registry, tools.allowed, tools.disabled)
     gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks, tools=own)
     failed: Exception | None = None
     async with gateway.running():

@@ -21,7 +21,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.gateway.build.tools import OwnTools
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings, settings_of
 from goat_mcp.state.directory import StateDirectory
@@ -125,8 +125,8 @@ class ToolBox:
                 state=self._state(),
             )
 
-    def _alone(self) -> OwnTools:
-        return OwnTools(
+    def _alone(self) -> ProgramTools:
+        return ProgramTools(
             self.registry, self.allowed, self.disabled, alone=True, name=self.name, instructions=self.instructions
         )
 

@@ -25,9 +25,10 @@ from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.extensions import claude_settings, read_user_code, register_tools
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.on_demand import OnDemand, handler_surroundings
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.build.rule_loading import rules_of
 from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import OwnTools, register_ours
+from goat_mcp.gateway.build.tools import register_ours
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
@@ -40,7 +41,6 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.calls.batch import BatchOutcome
     from goat_mcp.calls.hooks import Hooks
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
-    from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.gateway.build.resources import OwnResources
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
@@ -71,17 +71,18 @@ class Gateway:
         config_store: ConfigStore | None = None,
         hooks: Hooks | None = None,
         login_person: LoginPrompt | None = None,
-        tools: OwnTools | None = None,
+        tools: ProgramTools | None = None,
     ) -> None:
         self.declared = DeclaredTools(settings)
         self.settings = settings = self.declared.settings
+        self.program_tools = tools or ProgramTools()
         self.instance = new_instance()
         self.restart = Restart()
         self.first_list = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
         self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
-        rules = rules_of(settings, claude_files, tools.allowed if tools is not None else ())
+        rules = rules_of(settings, claude_files, self.program_tools)
         self.services = s = Services(
             settings,
             rules,
@@ -104,7 +105,7 @@ class Gateway:
             s.directories.writable(),
             lambda: handler_surroundings(s, self.builtin, lambda ctx: self.on_demand.agents_of(ctx), self.restart),
         )
-        self._configured = ConfiguredUpstreams(settings, self.declared, s)
+        self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
         chosen = self._configured.chosen
         self._whole_catalog = self.catalog = chosen.catalog(self.registry, self._why_missing)
         if settings.profile:
@@ -112,11 +113,9 @@ class Gateway:
             self.catalog = self.catalog.of(Rights(profiles=(settings.profile,)))
         self.visibility = ServerVisibility(self.catalog, rules)
         self.user_code = read_user_code(claude_files, s, hooks)
-        self.steps = self.user_code.steps
-        self.own_tools = tools
-        with_builtins = tools is None or not tools.alone
-        register_ours(self.registry, settings, self.declared.toolsets, self.builtin, builtins=with_builtins)
-        self._leave_own_tools = tools.add_to(self.registry) if tools is not None else lambda: None
+        builtins = not self.program_tools.alone
+        register_ours(self.registry, settings, self.declared.toolsets, self.builtin, builtins=builtins)
+        self._remove_program_tools = self.program_tools.add_to(self.registry)
         register_tools(self.user_code.extensions, self.registry, self._lists_outdated)
         chosen.check_allowed_are_on(self.registry)
         self.upstreams = build_upstreams(
@@ -199,7 +198,7 @@ class Gateway:
                     if (sandbox := self.services.sandbox.made) is not None:
                         await sandbox.close()
                 group.cancel_scope.cancel()
-        self._leave_own_tools()
+        self._remove_program_tools()
         self.audit.close()
         self.database.close()
 
@@ -228,17 +227,13 @@ class Gateway:
 
     def _why_missing(self, name: str) -> ToolError | None:
         """Of a name that nobody has: whether an upstream, a broken manifest, or a set that is off, would have it."""
-        own = self.own_tools.why_missing(name) if self.own_tools is not None else None
-        return own or self.upstreams.why_missing(name) or self.declared.why_missing(name) or why_off(name)
+        sources = (self.program_tools, self.upstreams, self.declared)
+        return next(filter(None, (source.why_missing(name) for source in sources)), None) or why_off(name)
 
     @property
     def pipeline(self) -> Pipeline:
         """The way of every call; its code is loaded by the first, or in the pause after the first list."""
         return self.on_demand.pipeline()
-
-    @property
-    def tasks(self) -> TaskManager:
-        return self.services.tasks()
 
     @property
     def changes(self) -> FileChanges:

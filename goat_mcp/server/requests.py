@@ -14,7 +14,7 @@ from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult
 from goat_mcp.server.caller_identity import CallerIdentity
-from goat_mcp.server.channel_client import ChannelClient, HostModel, LogLevels, SessionNotices
+from goat_mcp.server.calling_client import ChannelClient, HostModel, LogLevels, SessionNotices
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.gateway.build.tools import OwnTools
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.asyncio_children import watch_exits_without_threads
@@ -48,7 +48,7 @@ def run_stdio(
     *,
     parent: int,
     check: Check = _nothing_to_check,
-    tools: OwnTools | None = None,
+    tools: ProgramTools | None = None,
     state: StateDirectory | None = None,
 ) -> None:
     """Serve this process's stdin and stdout until the client leaves or the process `parent` is gone.
@@ -81,7 +81,7 @@ def run_http(
     no_token: bool,
     say: Callable[[str], None],
     check: Check = _nothing_to_check,
-    tools: OwnTools | None = None,
+    tools: ProgramTools | None = None,
     state: StateDirectory | None = None,
 ) -> None:
     """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""

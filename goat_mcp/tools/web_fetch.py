@@ -26,8 +26,8 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.web.http.client import http_status_text
 
 if TYPE_CHECKING:  # loaded at the first fetch
+    from goat_mcp.web.pages.fetched_page import Page
     from goat_mcp.web.pages.fetching import CrossHostRedirect, Deadline
-    from goat_mcp.web.pages.page import Page
     from goat_mcp.web.pages.pages import FetchedPage, Pages
 
 
@@ -129,7 +129,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
 
     def _saved(self, page: Page, facts: dict[str, Any]) -> ToolResult:
         """A body that is no text, in a file. A part of one is worth nothing."""
-        from goat_mcp.web.pages.page import save_body
+        from goat_mcp.web.pages.fetched_page import save_body
 
         kind = page.media_type or "unknown type"
         if page.is_cut:

@@ -20,7 +20,7 @@ import anyio.abc
 from goat_mcp.catalog.offerings import Offerings
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.resource_catalog import UriOwnership
-from goat_mcp.core.client_side import RootsOf
+from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.lazy import Lazy

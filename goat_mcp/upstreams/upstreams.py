@@ -14,7 +14,7 @@ import anyio.abc
 from goat_mcp.catalog.offerings import Kind, Offerings
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.resource_catalog import UriOwnership
-from goat_mcp.core.client_side import RootsOf, no_roots
+from goat_mcp.core.calling_client import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.resources import McpResources

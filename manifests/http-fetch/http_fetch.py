@@ -16,7 +16,7 @@ from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
 from goat_mcp.web.http.client import WholeResponse
 from goat_mcp.web.http.target import Target, parse_target, permitted_target
 from goat_mcp.web.pages.charset import decode_page
-from goat_mcp.web.pages.page import Page
+from goat_mcp.web.pages.fetched_page import Page
 
 TIMEOUT_MS = 20_000
 MAX_BYTES = 1_000_000

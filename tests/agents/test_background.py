@@ -187,7 +187,7 @@ async def test_a_stopped_agent_takes_its_background_commands_along(tmp_path: Pat
         await on.call("TaskStop", {"task_id": id_of(started)})
         await gone(pid)
 
-        assert on.gateway.tasks.running() == []
+        assert on.gateway.services.tasks().running() == []
 
 
 async def test_what_an_agent_leaves_running_is_named(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ async def test_what_an_agent_leaves_running_is_named(tmp_path: Path) -> None:
         model = ScriptedModel([says("", background)])
         on.use(model)
         result = await on.agent()
-        (left,) = on.gateway.tasks.running()
+        (left,) = on.gateway.services.tasks().running()
 
     assert f"[it left running: task {left.id} (sleep 100)]" in result.text
 
@@ -212,7 +212,7 @@ async def test_a_cancelled_call_ends_its_agent_and_what_that_runs(tmp_path: Path
             group.cancel_scope.cancel()
         await gone(pid)
 
-        assert on.gateway.tasks.running() == []
+        assert on.gateway.services.tasks().running() == []
 
 
 async def test_a_cancelled_call_does_not_wait_for_an_agent_that_ends_slowly(tmp_path: Path) -> None:
@@ -233,11 +233,11 @@ async def test_a_cancelled_call_does_not_wait_for_an_agent_that_ends_slowly(tmp_
                 group.start_soon(on.agent)
                 await asked.wait()
                 group.cancel_scope.cancel()
-        (left,) = on.gateway.tasks.running()
+        (left,) = on.gateway.services.tasks().running()
         release.set()
         await ended(on, left.id)
 
-        assert on.gateway.tasks.running() == []
+        assert on.gateway.services.tasks().running() == []
 
 
 async def test_a_nested_agent_ends_with_the_one_that_waits_for_it(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ async def test_a_nested_agent_ends_with_the_one_that_waits_for_it(tmp_path: Path
         await on.call("TaskStop", {"task_id": id_of(started)})
         await gone(pid)
 
-        assert on.gateway.tasks.running() == []
+        assert on.gateway.services.tasks().running() == []
         assert on.gateway.on_demand.agents().spawner.live.find(id_of(started), "local") is None
 
 
@@ -269,7 +269,7 @@ async def test_the_end_of_the_server_ends_its_agents(tmp_path: Path) -> None:
         on.use(model)
         started = await on.agent(run_in_background=True)
         pid = await pid_of(on)
-        task = await on.gateway.tasks.find(id_of(started), "local")
+        task = await on.gateway.services.tasks().find(id_of(started), "local")
     await gone(pid)
 
     assert task.status == "stopped"

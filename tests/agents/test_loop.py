@@ -193,7 +193,7 @@ async def test_a_model_that_fails_at_once_is_its_own_error_and_nothing_stays(tmp
         result = await on.agent()
 
         assert on.left_behind() == []
-        assert on.gateway.tasks.running() == []
+        assert on.gateway.services.tasks().running() == []
     assert (result.error_code, result.text.splitlines()[:2]) == ("E_NETWORK", ["no answer", "Check agent.base_url."])
 
 

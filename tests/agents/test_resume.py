@@ -217,7 +217,7 @@ async def test_the_error_of_one_that_was_stopped_says_whether_it_can_be_resumed(
         async with anyio.create_task_group() as group:
             group.start_soon(start)
             with anyio.fail_after(60):
-                while not on.gateway.tasks.running():  # noqa: ASYNC110 - nobody tells of a start
+                while not on.gateway.services.tasks().running():  # noqa: ASYNC110 - nobody tells of a start
                     await anyio.sleep(0.01)
             await on.call("TaskStop", {"task_id": fields.get("name", id_of(earlier))})
 

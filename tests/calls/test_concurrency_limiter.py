@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from goat_mcp.calls.concurrency_limiter import MAX_AWAY, MAX_WAITING, CallLimiter
-from goat_mcp.core.client_side import ClientRequest, ClientSide
+from goat_mcp.core.calling_client import CallingClient, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -184,17 +184,17 @@ class Vanished:
         self.told.append(method)
 
 
-async def form_for(client: ClientSide) -> None:
+async def form_for(client: CallingClient) -> None:
     await client.ask({"day": ClientRequest("elicitation/create", {})})
 
 
-async def roots_of(client: ClientSide) -> None:
+async def roots_of(client: CallingClient) -> None:
     await client.roots()
 
 
 @pytest.mark.parametrize("asks", [form_for, roots_of])
 async def test_clients_that_never_answer_an_upstream_keep_no_others_from_running(
-    asks: Callable[[ClientSide], Awaitable[None]],
+    asks: Callable[[CallingClient], Awaitable[None]],
 ) -> None:
     slots = CallLimiter(2, 2, queue_s=AT_ONCE_S)
 

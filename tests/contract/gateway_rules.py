@@ -405,7 +405,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
-        "server/channel_client upstreams/transports/server_requests upstreams/transports/callers",
+        "server/calling_client upstreams/transports/server_requests upstreams/transports/callers",
         "e2e/test_upstreams_that_ask.py::"
         "test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants "
         "e2e/test_upstreams_that_ask.py::"
@@ -487,7 +487,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-2",
         "The root becomes one plain object, with lost rules told in words, and each dialect gets what its API takes.",
-        "catalog/schemas/root catalog/schemas/subschemas catalog/schemas/dialects "
+        "catalog/schemas/root_schema catalog/schemas/subschemas catalog/schemas/dialects "
         "catalog/schemas/references catalog/schemas/parameter_names",
         "catalog/schemas/test_portable_properties.py::"
         "test_the_root_is_one_plain_object_and_arrays_have_items "

@@ -369,7 +369,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-4",
         "A schema that takes forever holds up nobody.",
-        "catalog/schemas/off_loop upstreams/listing/input_check upstreams/calls/output_check",
+        "catalog/schemas/checks_in_threads upstreams/listing/input_check upstreams/calls/output_check",
         "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody "
         "upstreams/listing/test_input_check.py::"
         "test_a_schema_is_compiled_off_the_loop_and_its_patterns_end_soon",

@@ -86,7 +86,10 @@ async def test_a_closed_session_is_an_error_that_says_so(tmp_path: Path) -> None
 
     result = await box.call("mcp__weather__current", {"town": "Oslo"})
 
-    assert result.is_error and result.error_code in ("E_UPSTREAM", "E_UPSTREAM_DOWN")
+    assert (result.error_code, result.text.splitlines()[0]) == (
+        "E_UPSTREAM_DOWN",
+        "the session with weather is closed",
+    )
 
 
 async def test_they_stand_beside_all_others_under_the_rules_of_the_settings(tmp_path: Path) -> None:

@@ -155,7 +155,8 @@ async def test_progress_of_a_prompt_reaches_the_client(tmp_path: Path) -> None:
     async with client_of(serving(tmp_path, {"a": server("shelf.py", "a", "odd")}), "legacy") as client:
         await client.session.send_request(request, GetPromptResult, progress_callback=note)
 
-    assert told == [(1, 2, "half"), (2, 2, "whole")]
+    assert told[1:-1] == [(1, 2, "half"), (2, 2, "whole")]
+    assert [told[0][2], str(told[-1][2])[:20]] == ["mcp__a__odd started", "mcp__a__odd finished"]
 
 
 # REL-6

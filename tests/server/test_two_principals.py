@@ -98,7 +98,7 @@ async def clients(gateway: Gateway) -> AsyncGenerator[tuple[Client, Client]]:
     """Two clients of one name, as `CallerIdentity` keys them."""
     ada, bob = (Client(gateway, name, f"principal:{name}:same") for name in ("profile:ada", "profile:bob"))
     yield ada, bob
-    await gateway.tasks.stop_all()
+    await gateway.services.tasks().stop_all()
     gateway.database.close()
     gateway.audit.close()
 
@@ -188,7 +188,7 @@ async def test_f13_02_tools_show_nothing_of_another_principal(clients: tuple[Cli
     assert [text for text, answer in zip(texts, answers, strict=True) if MARK in text and not answer.is_error] == []
     assert [answer.error_code for answer in answers[:2]] == ["E_TASK_UNKNOWN", "E_TASK_UNKNOWN"]
     assert "12345" not in texts[9] and "12,345" not in texts[9]
-    (task,) = ada.gateway.tasks.running(ada.principal)
+    (task,) = ada.gateway.services.tasks().running(ada.principal)
     assert task.principal == ada.principal
 
 
@@ -455,7 +455,7 @@ IN_MEMORY = {
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     "server/http/principal_limits:FairShares._held": OWN,
     "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
-    "server/channel_client:LogLevels._levels": "by session",
+    "server/calling_client:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
     "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",

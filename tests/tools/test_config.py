@@ -229,7 +229,7 @@ async def bash_auto_background_after_s(served: Gateway, folder: Path) -> None:
     result = await served.call("Bash", {"command": "sleep 30"}, CTX)
 
     assert result.text.startswith("Task started: ")
-    await served.tasks.stop_all()
+    await served.services.tasks().stop_all()
 
 
 async def bash_compress_output(served: Gateway, folder: Path) -> None:

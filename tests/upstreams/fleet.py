@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.core.client_side import RootsOf, no_roots
+from goat_mcp.core.calling_client import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult

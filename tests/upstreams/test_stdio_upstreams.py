@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest
+from goat_mcp.core.calling_client import ClientRequest
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import UpstreamState

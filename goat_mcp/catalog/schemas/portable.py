@@ -12,7 +12,7 @@ from typing import Any, cast
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, Dialect
 from goat_mcp.catalog.schemas.parameter_names import duplicate_name, renamed, with_names
 from goat_mcp.catalog.schemas.references import DATA_KEYWORDS, Local, expanded_size, is_definition
-from goat_mcp.catalog.schemas.root import MAX_RULES_CHARS, is_plain, plain_root
+from goat_mcp.catalog.schemas.root_schema import MAX_RULES_CHARS, is_plain, plain_root
 from goat_mcp.catalog.schemas.subschemas import MAX_EXPANDED, Rewrite, Subschemas
 from goat_mcp.core.errors import cut_middle
 

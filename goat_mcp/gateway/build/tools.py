@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
@@ -18,8 +17,8 @@ from goat_mcp.catalog.filter import (
     ProfileOptions,
     labels_of,
 )
-from goat_mcp.catalog.registry import AnyTool, NameTaken, Registry
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.catalog.registry import AnyTool, Registry
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
     RESOURCE_PREFIX,
     SEPARATOR,
@@ -40,37 +39,6 @@ if TYPE_CHECKING:  # most starts select nothing
 DeclaredToolsets = Mapping[str, Sequence[str]]
 """What each declared toolset holds: names of tools and of resources, and `toolset:NAME`."""
 _NO_TOOLSETS: DeclaredToolsets = {}
-
-
-_PROGRAM_SOURCE = "program"
-
-
-@dataclass(frozen=True)
-class OwnTools:
-    """Tools of a program that embeds us. `allowed` ones are called without asking, `disabled` ones not at all.
-
-    `alone`: without the built-in ones, for clients that know them as `name`.
-    """
-
-    registry: Registry
-    allowed: frozenset[str] = frozenset()
-    disabled: frozenset[str] = frozenset()
-    alone: bool = False
-    name: str = ""
-    instructions: str = ""
-
-    def add_to(self, registry: Registry) -> Callable[[], None]:
-        """Have them there too, now and after each change. Returns what ends that. Raises `NameTaken`."""
-        names = registry.snapshot.source_of
-        if taken := next((name for name in self.registry.names() if name in names), None):
-            raise NameTaken(f"{taken} is already registered by {names[taken]}; give your tool another name")
-        return registry.follow(self.registry, _PROGRAM_SOURCE, without=self.disabled)
-
-    def why_missing(self, name: str) -> ToolError | None:
-        """Of a name that nobody has: whether it is disabled here."""
-        if name not in self.disabled or self.registry.get(name) is None:
-            return None
-        return ToolError(ErrorCode.TOOL_NOT_IN_CATALOG, f"{name} is disabled here", "Use a tool of the list.")
 
 
 def register_ours(
@@ -101,11 +69,13 @@ class ToolSelection:
         upstreams: Sequence[UpstreamConfig],
         toolsets: DeclaredToolsets = _NO_TOOLSETS,
         resources: Collection[str] = (),
+        program_tools: Collection[str] = (),
     ) -> None:
-        """`toolsets` and `resources` are those that manifests declare."""
+        """`toolsets` and `resources` are those that manifests declare, `program_tools` those of a program."""
         self._settings = settings
         self._declared = toolsets
         self._resources = resources
+        self._program_tools = program_tools
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
@@ -190,6 +160,7 @@ class ToolSelection:
             flat_names=any(upstream.naming == "flat" for upstream in self._upstreams),
             toolsets=_labels_in(self._declared),
             resources=self._resources,
+            program_tools=self._program_tools,
         )
 
     def check_allowed_are_on(self, registry: Registry) -> None:

@@ -59,7 +59,7 @@ class ToolList:
         if (ready := self._ready.get(key)) is None:
             ready = await call_next(ctx)
             self._ready = {kept: answer for kept, answer in self._ready.items() if kept[0] == key[0]} | {key: ready}
-        return ready if gateway.steps is None else self._step(context, ready, ctx.protocol_version)
+        return ready if gateway.user_code.steps is None else self._step(context, ready, ctx.protocol_version)
 
     def _step(self, context: ToolContext, ready: dict[str, Any], version: str) -> dict[str, Any]:
         """The list as extensions leave it for this step."""

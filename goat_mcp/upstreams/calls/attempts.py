@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 
-from goat_mcp.core.client_side import CAPABILITY_MISSING, URL_REQUIRED, ClientSide, RootsOf
+from goat_mcp.core.calling_client import CAPABILITY_MISSING, URL_REQUIRED, CallingClient, RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.upstreams.config.entry import UpstreamConfig
@@ -179,7 +179,7 @@ ElicitLogin = Callable[[ToolContext, LoginRequired], Awaitable[None]]
 async def in_rounds(
     upstream: str,
     send: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]],
-    client: ClientSide | None,
+    client: CallingClient | None,
     *,
     allow: Collection[str],
     roots: RootsOf,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from goat_mcp.catalog.resource_catalog import UriOwnership
-from goat_mcp.core.client_side import RootsOf, no_roots
+from goat_mcp.core.calling_client import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult, text_block

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
+from goat_mcp.core.calling_client import CallingClient, ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import with_heartbeat
@@ -68,7 +68,7 @@ class LoginElicitation:
         if self._current is not None:
             self._current.session_ended(session_key)
 
-    def _may_ask(self, principal: str, client: ClientSide) -> bool:
+    def _may_ask(self, principal: str, client: CallingClient) -> bool:
         if principal not in OWNERS or ELICITATION not in self.config.allow or not self.login.needs_a_person:
             return False
         return client.protocol_version >= _URLS_SINCE and covers(client.capabilities, _URLS)
@@ -142,7 +142,7 @@ class ElicitedLogin:
         self._pending = pending
         self._questions: dict[str, _Question] = {}
         """By session."""
-        self._shown: list[tuple[ClientSide, str]] = []
+        self._shown: list[tuple[CallingClient, str]] = []
         """Whom to tell by which id that it is done: clients of the handshake era."""
         self._waiting = 0
         self._left: set[str] = set()
@@ -177,7 +177,7 @@ class ElicitedLogin:
         self._left.discard(session_key)
         self._end_if_unwanted()
 
-    async def outcome_for(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+    async def outcome_for(self, ctx: ToolContext, client: CallingClient) -> Outcome:
         """Ask this client, if nobody has, and wait."""
         self._waiting += 1
         try:
@@ -194,7 +194,7 @@ class ElicitedLogin:
             self._is_closed = True
             self._pending.give_up()
 
-    async def _of_held(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+    async def _of_held(self, ctx: ToolContext, client: CallingClient) -> Outcome:
         """For a client whose request is held open while it is asked."""
 
         async def whole() -> Outcome:
@@ -208,7 +208,7 @@ class ElicitedLogin:
             return await with_heartbeat(whole, ctx, self._what_is_waited_for)
         return Outcome.UNFINISHED
 
-    async def _of_suspended(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+    async def _of_suspended(self, ctx: ToolContext, client: CallingClient) -> Outcome:
         """For a client that is asked by the answer to its request, and comes back with another request."""
         with anyio.move_on_after(_patience_s(ctx)):
             await self._pending.known.wait()
@@ -232,7 +232,7 @@ class ElicitedLogin:
         await self._pending.over.wait()
         return Outcome.DONE if self._pending.is_done else Outcome.FAILED
 
-    async def _answer_of(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+    async def _answer_of(self, ctx: ToolContext, client: CallingClient) -> Outcome:
         """What this client answers to the question. `DONE` is its consent."""
         key = ctx.session_key
         while (question := self._questions.get(key)) is not None:
@@ -247,7 +247,7 @@ class ElicitedLogin:
                 break
         return await self._ask(key, client)
 
-    async def _ask(self, key: str, client: ClientSide) -> Outcome:
+    async def _ask(self, key: str, client: CallingClient) -> Outcome:
         question = self._questions[key] = _Question()
         url = self._pending.url
         params = {
@@ -291,6 +291,6 @@ def _patience_s(ctx: ToolContext) -> float | None:
     return None if ctx.wants_progress else max(0.0, ctx.wait_left_s() - RESERVE_S)
 
 
-async def _announce_done(client: ClientSide, name: str) -> None:
+async def _announce_done(client: CallingClient, name: str) -> None:
     with anyio.move_on_after(SEND_TIMEOUT_S):
         await client.notify("notifications/elicitation/complete", {"elicitationId": name})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from goat_mcp.catalog.schemas.off_loop import OffLoopSchema
+from goat_mcp.catalog.schemas.checks_in_threads import OffLoopSchema
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.telemetry import Telemetry
 

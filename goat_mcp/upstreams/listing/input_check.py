@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from goat_mcp.catalog.schemas.off_loop import OffLoopSchema
+from goat_mcp.catalog.schemas.checks_in_threads import OffLoopSchema
 from goat_mcp.catalog.schemas.parameters import Parameters
 from goat_mcp.catalog.schemas.references import DATA_KEYWORDS, Local
 

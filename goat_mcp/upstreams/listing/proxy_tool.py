@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from goat_mcp.catalog.schemas.parameter_names import may_hold_renamed, original_arguments, renamed
 from goat_mcp.catalog.schemas.references import Local
-from goat_mcp.catalog.schemas.root import ROOT_RULES, plain_root
+from goat_mcp.catalog.schemas.root_schema import ROOT_RULES, plain_root
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult

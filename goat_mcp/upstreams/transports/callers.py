@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, NotificationTarget, RootsOf
+from goat_mcp.core.calling_client import CallingClient, ClientRefused, ClientRequest, NotificationTarget, RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_json_visible
@@ -136,7 +136,7 @@ class Callers:
                 # Nobody is left who waits for what the answer is for.
                 scope.cancel()
 
-    def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
+    def declared_for(self, client: CallingClient | None) -> Mapping[str, Any]:
         """What a single request declares, where each does so for itself."""
         capabilities: Mapping[str, Any] = client.capabilities if client is not None else {}
         return declared_for(capabilities, self._allow)
@@ -192,7 +192,7 @@ class Callers:
         if self._showed_roots and covers(self.declared, {ROOTS: {"listChanged": True}}):
             self._has_new_roots = True
 
-    async def take_new_roots(self, client: ClientSide | None) -> bool:
+    async def take_new_roots(self, client: CallingClient | None) -> bool:
         """Whether to notify the upstream, before this client's call, that the roots have changed."""
         if not self._has_new_roots or client is None:
             return False
@@ -209,7 +209,7 @@ class Callers:
         """Of the client whose call is in flight. Between calls nobody can be asked."""
         return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
 
-    def _answerer(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
+    def _answerer(self, request: ClientRequest) -> tuple[Caller, CallingClient]:
         if len(self._sessions) > 1:
             raise ClientRefused(
                 _INVALID_REQUEST, "several clients have called over this connection: whose question is this?"
@@ -288,7 +288,7 @@ class Callers:
                 for client in list(self._unsent):
                     group.start_soon(self.flush, client)
 
-    def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
+    def _remember_url(self, params: Mapping[str, Any], client: CallingClient) -> None:
         if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str) and client.notices:
             self._of_url[name] = client.notices
             if len(self._of_url) > MAX_URL_ELICITATIONS:

@@ -16,7 +16,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
-from goat_mcp.core.client_side import ClientRefused
+from goat_mcp.core.calling_client import ClientRefused
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.gateway_chain import instance_in
 from goat_mcp.processes.process_guard import ProcessGuard

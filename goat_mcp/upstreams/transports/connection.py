@@ -20,7 +20,7 @@ from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, m
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 
-from goat_mcp.core.client_side import ClientSide
+from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
@@ -98,7 +98,7 @@ class Connection:
         meta: Mapping[str, Any],
         input_schema: Mapping[str, Any],
         more: Mapping[str, Any] = _NOTHING,
-        client: ClientSide | None = None,
+        client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """The raw result. Raises `UpstreamError` for an upstream's own error, `TransportFault` for one of the link.
@@ -120,13 +120,13 @@ class Connection:
             await self.callers.flush(client)
         return result
 
-    async def _announce_new_roots(self, client: ClientSide | None) -> None:
+    async def _announce_new_roots(self, client: CallingClient | None) -> None:
         """Tell a server of the handshake era that its client has other roots now: while the client can be asked."""
         if not self.stateless and await self.callers.take_new_roots(client):
             options: CallOptions = {"headers": {"mcp-protocol-version": self.version}} if self._is_http else {}
             await self._dispatcher.notify("notifications/roots/list_changed", None, options)
 
-    async def _log_level(self, client: ClientSide) -> str:
+    async def _log_level(self, client: CallingClient) -> str:
         """The level this client wants, which an upstream of the handshake era is told where it wants more than others.
 
         Each client is told only what it wants itself.
@@ -138,7 +138,7 @@ class Connection:
                 await self.request("logging/setLevel", {"level": level})
         return level
 
-    def _stamped(self, params: Mapping[str, Any], client: ClientSide | None) -> dict[str, Any]:
+    def _stamped(self, params: Mapping[str, Any], client: CallingClient | None) -> dict[str, Any]:
         if not self.stateless:
             return stamp_request(params, stateless=False, instance=self.instance, is_gateway=bool(self.peer_instance))
         level = client.log_level if client is not None else ""
@@ -152,7 +152,7 @@ class Connection:
         )
 
     async def _call_directly(
-        self, outbox: Outbox, link: StdioTransport, params: Mapping[str, Any], client: ClientSide | None
+        self, outbox: Outbox, link: StdioTransport, params: Mapping[str, Any], client: CallingClient | None
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         try:
@@ -189,7 +189,7 @@ class Connection:
         *,
         name: str = "",
         more: Mapping[str, Any] = _NOTHING,
-        client: ClientSide | None = None,
+        client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
@@ -239,7 +239,7 @@ class Connection:
         params: Mapping[str, Any],
         *,
         headers: Mapping[str, str] | None = None,
-        client: ClientSide | None = None,
+        client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
         options: CallOptions | None = None,
     ) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.catalog.schemas.visible_schema import visible_entry
-from goat_mcp.core.client_side import (
+from goat_mcp.core.calling_client import (
     CAPABILITY_MISSING,
     URL_REQUIRED,
+    CallingClient,
     ClientRefused,
     ClientRequest,
-    ClientSide,
     RequestNotSent,
     RootsOf,
 )
@@ -119,7 +119,7 @@ class RoundAnswers:
     upstream: str
     allow: Collection[str]
     roots: RootsOf
-    client: ClientSide | None
+    client: CallingClient | None
 
     async def to_result(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         requests = _requests(self.upstream, raw.get("inputRequests"))

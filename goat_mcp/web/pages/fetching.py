@@ -14,7 +14,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.http.target import Target, parse_target, permitted_target
 from goat_mcp.web.options import WebOptions
-from goat_mcp.web.pages.page import Page
+from goat_mcp.web.pages.fetched_page import Page
 from goat_mcp.web.pages.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from goat_mcp.web.pages.robots import Robots
 

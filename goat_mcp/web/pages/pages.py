@@ -22,8 +22,8 @@ from goat_mcp.processes.computing.worker_process import WorkerProcess
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.options import WebOptions
 from goat_mcp.web.pages.charset import decode_page
+from goat_mcp.web.pages.fetched_page import Markdown, Page
 from goat_mcp.web.pages.fetching import MAX_BODY_BYTES, CrossHostRedirect, Deadline, Fetcher
-from goat_mcp.web.pages.page import Markdown, Page
 
 MAX_WORKERS = 4
 """Pages that are converted at once; each may take a core and half a gigabyte, and the next ones wait."""

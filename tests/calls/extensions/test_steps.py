@@ -58,6 +58,10 @@ class HidesAndShows:
         view.hide("Glob", "Grep", "no such tool")
         view.show("Grep", "TodoWrite", "TeamCreate")
 
+class HidesGoasSearch:
+    def step(self, view):
+        view.hide("search")
+
 class Nothing:
     pass
 
@@ -69,7 +73,7 @@ class Late2:
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("Late", "Taker", "OnlyFirstTurnReads", "Broken", "HidesAndShows", "Nothing", "Late2")
+    names = ("Late", "Taker", "OnlyFirstTurnReads", "Broken", "HidesAndShows", "HidesGoasSearch", "Nothing", "Late2")
     install(tmp_path, monkeypatch, {name: f"steps_x:{name}" for name in names}, {"steps_x": SOURCE})
 
 
@@ -148,6 +152,18 @@ async def test_a_step_hides_from_a_clients_list_and_shows_no_more_than_the_setti
     # Whoever has not listed yet has what a list would show.
     assert "[E_TOOL_NOT_IN_CATALOG]" in before_a_list.content[0].text
     assert "[E_TOOL_NOT_IN_CATALOG]" in hidden.content[0].text
+
+
+async def test_a_step_hides_goas_name_of_a_tool_and_leaves_the_tool(tmp_path: Path) -> None:
+    served = gateway(tmp_path, "HidesGoasSearch", catalog={"toolsets": ["goa"]})
+    async with served.running(), Client(Adapter(served, "stdio").server, mode="legacy") as client:
+        seen = await names(client)
+        hidden: Any = await client.call_tool("search", {"pattern": "x"})
+        shown: Any = await client.call_tool("Grep", {"pattern": "x"})
+
+    assert "search" not in seen and "Grep" in seen
+    assert "[E_TOOL_NOT_IN_CATALOG]" in hidden.content[0].text
+    assert not shown.is_error
 
 
 async def test_a_step_is_one_turn_of_an_agent(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from goat_mcp.catalog.schemas.parameter_names import (
     with_names,
 )
 from goat_mcp.catalog.schemas.portable import portable
-from goat_mcp.catalog.schemas.root import ROOT_RULES
+from goat_mcp.catalog.schemas.root_schema import ROOT_RULES
 from goat_mcp.catalog.schemas.subschemas import MAX_EXPANDED
 from tests.catalog.schemas.foreign_schemas import arguments, json_values, roots
 from tests.repetitions import examples

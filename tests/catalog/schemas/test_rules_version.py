@@ -7,8 +7,8 @@ from pathlib import Path
 
 from goat_mcp.catalog.schemas import dialects
 
-RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root", "subschemas")
-DIGEST = "c971259af9e97146aa8fa9b8f6c3ecefacd23d9aeb531bd0b5661dc8a28deef9"
+RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root_schema", "subschemas")
+DIGEST = "7a6d86e4c13762a1a9ace49af05d4e531cc5c6fb3908a2f49515c3a13e771f3d"
 
 
 def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:

@@ -46,7 +46,7 @@ async def test_with_tasks_running_it_restarts_by_force_only(tmp_path: Path) -> N
     async with ground(tmp_path, catalog={"toolsets": TOOLSETS}) as on:
         on.gateway.restart.prevented = ""
         await on.call("Bash", {"command": "sleep 1000", "run_in_background": True})
-        (task,) = on.gateway.tasks.running()
+        (task,) = on.gateway.services.tasks().running()
         refused = await on.call(RESTART, {"reason": "new settings"})
         was_wanted = on.gateway.restart.wanted.is_set()
         forced = await on.call(RESTART, {"reason": "new settings", "force": True})

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from mcp.shared.dispatcher import ProgressFnT
 
-from goat_mcp.core.client_side import ClientSide, no_roots
+from goat_mcp.core.calling_client import CallingClient, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
@@ -59,7 +59,7 @@ class Double:
         meta: Mapping[str, Any],
         input_schema: Mapping[str, Any],
         more: Mapping[str, Any] | None = None,
-        client: ClientSide | None = None,
+        client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         self.events.append(f"call {name}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RequestNotSent, no_roots
+from goat_mcp.core.calling_client import ClientRequest, NotificationTarget, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.attempts import MAX_ROUNDS, in_rounds, with_login

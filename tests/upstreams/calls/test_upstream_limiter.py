@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest
+from goat_mcp.core.calling_client import ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.call_timeout import CallClock

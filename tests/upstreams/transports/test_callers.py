@@ -9,7 +9,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from goat_mcp.core.client_side import no_roots
+from goat_mcp.core.calling_client import no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.transports.callers import Callers

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, NotificationTarget, RootsOf, no_roots
+from goat_mcp.core.calling_client import ClientRequest, NotificationTarget, RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.transports.callers import Callers

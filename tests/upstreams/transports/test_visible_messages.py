@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, RequestNotSent, no_roots
+from goat_mcp.core.calling_client import ClientRequest, RequestNotSent, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.files.documents.visible_text import hides_something
 from goat_mcp.upstreams.call_timeout import CallClock

@@ -13,7 +13,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.computing import worker_process
 from goat_mcp.web.pages import pages as conversion
-from goat_mcp.web.pages.page import Markdown
+from goat_mcp.web.pages.fetched_page import Markdown
 from goat_mcp.web.pages.pages import MAX_WORKERS, HtmlConverter
 from tests.tools.fetching import WatchedGuard
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.web.pages.fetched_page import Markdown, Page
 from goat_mcp.web.pages.fetching import HostRateLimiter
-from goat_mcp.web.pages.page import Markdown, Page
 from goat_mcp.web.pages.pages import MAX_CACHE_BYTES, MAX_CACHED_PAGES, PageCache, without_comments
 
 

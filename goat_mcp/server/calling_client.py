@@ -16,7 +16,7 @@ from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotificationTarget, RequestNotSent
+from goat_mcp.core.calling_client import ClientRefused, ClientRequest, NotificationTarget, RequestNotSent
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.model import ModelReply, ModelRequest
@@ -31,7 +31,7 @@ MAX_SESSIONS = 1000
 
 
 class ChannelClient:
-    """A `ClientSide` over one call's channel. `log_level`: what the client set, or wants for this call.
+    """A `CallingClient` over one call's channel. `log_level`: what the client set, or wants for this call.
 
     `answers` came with the request, to questions that were not ours.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 
-from goat_mcp.server.channel_client import ChannelClient
+from goat_mcp.server.calling_client import ChannelClient
 from goat_mcp.server.client_channel import DirectChannel
 from goat_mcp.server.client_roots import ClientRoots
 

@@ -56,7 +56,7 @@ class NotificationTarget(Protocol):
         ...
 
 
-class ClientSide(NotificationTarget, Protocol):
+class CallingClient(NotificationTarget, Protocol):
     """One client, for as long as one call of it lasts."""
 
     @property
