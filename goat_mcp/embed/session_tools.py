@@ -43,19 +43,19 @@ async def _listed(session: Client | ClientSession) -> list[dict[str, Any]]:
     from mcp import ClientSession
     from mcp_types import PaginatedRequestParams
 
-    listed: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    cursor: str | None = None
-    while True:
+    from goat_mcp.upstreams.listing.paging import Listed, drain
+
+    async def page_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+        cursor: str | None = params.get("cursor")
         if isinstance(session, ClientSession):
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
         else:
             page = await session.list_tools(cursor=cursor)
-        listed += [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in page.tools]
-        cursor = page.next_cursor
-        if not cursor or cursor in seen:
-            return listed
-        seen.add(cursor)
+        return page.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+    listed = Listed()
+    await drain(page_of, "tools", listed)
+    return listed.entries
 
 
 @dataclass(frozen=True)

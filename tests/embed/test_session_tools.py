@@ -70,6 +70,21 @@ async def test_the_tools_of_a_client_session_are_too(tmp_path: Path) -> None:
     assert [tool.spec.name for tool in tools] == ["mcp__weather__current", "mcp__weather__delete_all"]
 
 
+async def test_a_list_without_end_is_read_within_bounds() -> None:
+    pages = 0
+
+    async def listed(ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        nonlocal pages
+        pages += 1
+        cursor = str(pages) if pages < 300 else None
+        return types.ListToolsResult(tools=[types.Tool(name=f"t{pages}", input_schema=SCHEMA)], next_cursor=cursor)
+
+    async with Client(Server[Any]("weather", on_list_tools=listed)) as session:
+        tools = await mcp_tools("weather", session)
+
+    assert (len(tools), pages) == (100, 100)
+
+
 async def test_risk_is_judged_as_that_of_an_upstreams_tools() -> None:
     server, _ = weather_server()
     async with Client(server) as session:
