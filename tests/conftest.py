@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,9 @@ settings.load_profile("busy machine")
 
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.
 gc.disable()
+
+# Under `nohup` a test run ignores it, and so would the servers that a test ends with it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

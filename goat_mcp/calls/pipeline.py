@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -125,7 +126,9 @@ class Pipeline:
             except UpstreamError as relayed:
                 error_code = str(relayed.code)
                 raise redacted_upstream_error(relayed, self.redactor) from None
-            except Exception as bug:
+            except (Exception, SystemExit, asyncio.CancelledError) as bug:
+                if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 self.telemetry.unexpected(ctx.call_id, rule_name, bug)
                 error_code = str(ErrorCode.INTERNAL)
                 result = error_result(_internal_error(rule_name, ctx, bug))
@@ -156,14 +159,16 @@ class Pipeline:
         ):
             turn.begin()
             notices = WorkNotices(tool.spec.name, ctx)
-            failure: Exception | None = None
+            failure: BaseException | None = None
             try:
                 result = await tool.execute(admitted.input, await notices.start())
             except ToolError as error:
                 result = self._refused(error)
             except UpstreamError as relayed:
                 failure, result = relayed, error_result(ToolError(ErrorCode.UPSTREAM, relayed.message))
-            except Exception as bug:
+            except (Exception, SystemExit, asyncio.CancelledError) as bug:
+                if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 if isinstance(tool, OwnTool):
                     failure = bug
                     result = error_result(ToolError(ErrorCode.INTERNAL, f"failed unexpectedly ({ctx.call_id})"))
@@ -278,7 +283,13 @@ def _raising(error: ToolError) -> Callable[[Permit, Mapping[str, Any]], Awaitabl
     return run
 
 
-def _internal_error(rule_name: str, ctx: ToolContext, bug: Exception) -> ToolError:
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; otherwise a `CancelledError` of other people's code is its failure."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _internal_error(rule_name: str, ctx: ToolContext, bug: BaseException) -> ToolError:
     failed = f"extension {bug.name}" if isinstance(bug, ExtensionFailed) else rule_name
     return ToolError(
         ErrorCode.INTERNAL,

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import anyio.to_thread
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic_core import to_jsonable_python
 
 from goat_mcp.core.arguments import ArgumentReader, ToolInput
@@ -51,13 +51,12 @@ class AnnotatedFunction:
         given = {parameter: getattr(input, field) for field, parameter in self.parameters.items()}
         if self.wants_ctx:
             given[self.wants_ctx] = ctx
-        try:
-            if inspect.iscoroutinefunction(self.function):
-                value = await self.function(**given)
-            else:
-                value = await anyio.to_thread.run_sync(partial(self.function, **given), abandon_on_cancel=True)
-        except SystemExit as stop:  # it would end the whole program
-            raise RuntimeError(f"the function ended with exit status {stop.code}") from stop
+        if inspect.iscoroutinefunction(self.function):
+            value = await self.function(**given)
+        else:
+            value = await anyio.to_thread.run_sync(partial(self.function, **given), abandon_on_cancel=True)
+        if inspect.isawaitable(value):  # an async function in a decorator that is not
+            value = await value
         return _as_result(value)
 
 
@@ -84,9 +83,14 @@ def annotated_function(function: Callable[..., Any], side_effect: SideEffect = S
             raise TypeError(f"{name}: parameter {parameter.name} cannot be given by name")
         if parameter.name not in hints:
             raise TypeError(f"{name}: parameter {parameter.name} has no annotation")
-        if hints[parameter.name] is ToolContext:
+        if ToolContext in (hints[parameter.name], *get_args(hints[parameter.name])):
             wants_ctx = parameter.name
             continue
+        try:
+            TypeAdapter(hints[parameter.name]).json_schema()
+        except PydanticUserError:
+            shown = inspect.formatannotation(hints[parameter.name])
+            raise TypeError(f"{name}: parameter {parameter.name} is a {shown}, which JSON cannot hold") from None
         field = f"field_{len(parameters)}"  # a name of the function's own may be one that pydantic needs
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[field] = (Annotated[hints[parameter.name], Field(alias=parameter.name)], default)

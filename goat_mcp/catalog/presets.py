@@ -48,7 +48,7 @@ class Selections:
 
     `flat_names`: an upstream's tools go by plain names, so that a name nobody knows may be one of theirs. `toolsets`
     are those that somebody declared: the labels of what each holds. `resources` are declared, too: such a name
-    means all exports.
+    means all exports. `program_tools` are those of a program that embeds us.
     """
 
     def __init__(
@@ -58,11 +58,13 @@ class Selections:
         flat_names: bool = False,
         toolsets: Mapping[str, frozenset[str]] | None = None,
         resources: Collection[str] = (),
+        program_tools: Collection[str] = (),
     ) -> None:
         """Raises `BrokenSelection` for a preset that cannot be understood, even if nothing names it."""
         self._flat_names = flat_names
         self._toolsets = toolsets or {}
         self._resources = resources
+        self._program_tools = program_tools
         self._presets: dict[str, frozenset[str]] = {}
         for name, entries in {**own_presets(), **presets}.items():
             if name in presets:
@@ -104,13 +106,15 @@ class Selections:
             raise BrokenSelection(f"{name!r} is a rule; write it under permissions, or the tool's name alone here")
         if name.startswith(UPSTREAM_PREFIX):
             return frozenset({_upstream_label(name)})
+        if name in self._program_tools:
+            return frozenset({name})
         # An upstream's own tool of an alias's name is meant as well as the built-in.
         names = {TOOL_ALIASES.get(name, name), name} if self._flat_names else {TOOL_ALIASES.get(name, name)}
         if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint(names_of_ours())):
             return frozenset(names)
         if name in self._resources:
             return frozenset({f"{RESOURCE_PREFIX}{name}"})
-        known = (*builtin_names(), *TOOL_ALIASES, *self._resources)
+        known = (*builtin_names(), *TOOL_ALIASES, *self._resources, *self._program_tools)
         raise BrokenSelection(f"{name!r} names no tool; {_near(name, known, 'tools')}")
 
 

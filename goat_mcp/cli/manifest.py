@@ -161,9 +161,10 @@ def new(name: str, language: str, url: str, folder: Path | None, as_json: bool) 
 def check(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
     """Say what is wrong with manifests, line by line, and what to write instead.
 
-    Without a directory or file: those that a start would read. Python files are loaded, in a process of their own, to
-    see that they have what the manifest names; nothing else is run. Each line is FILE:LINE: LEVEL: WHAT; REMEDY. Exit
-    status 1 if there is an error: something declared there is left out.
+    Without a directory or file: those that a start would read. Files of handlers (Python, JavaScript, TypeScript) are
+    loaded, in a process of their own, to see that they have what the manifest names; nothing else is run.
+    Each line is FILE:LINE: LEVEL: WHAT; REMEDY. Exit status 1 if there is an error: something declared there is left
+    out.
     """
     return check_places(places, config, as_json)
 

@@ -30,14 +30,15 @@ def handler_failed(
     )
 
 
-def failure_of(problem: Exception) -> ToolError:
+def failure_of(problem: BaseException) -> ToolError:
     """What a tool raised, as its caller reads it: its message under the name of its class.
 
     `suggestion` and `help_url` are those of the exception, if it has them.
     """
     name = type(problem).__name__
+    ended = f"the function ended with exit status {problem.code}" if isinstance(problem, SystemExit) else ""
     return handler_failed(
-        _text(lambda: str(problem)) or name,
+        ended or _text(lambda: str(problem)) or name,
         _text(lambda: problem.suggestion),  # type: ignore[attr-defined]
         name=name,
         help_url=_text(lambda: problem.help_url),  # type: ignore[attr-defined]

@@ -43,19 +43,19 @@ async def _listed(session: Client | ClientSession) -> list[dict[str, Any]]:
     from mcp import ClientSession
     from mcp_types import PaginatedRequestParams
 
-    listed: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    cursor: str | None = None
-    while True:
+    from goat_mcp.upstreams.listing.paging import Listed, drain
+
+    async def page_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+        cursor: str | None = params.get("cursor")
         if isinstance(session, ClientSession):
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
         else:
             page = await session.list_tools(cursor=cursor)
-        listed += [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in page.tools]
-        cursor = page.next_cursor
-        if not cursor or cursor in seen:
-            return listed
-        seen.add(cursor)
+        return page.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+    listed = Listed()
+    await drain(page_of, "tools", listed)
+    return listed.entries
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class _SessionCalls:
 
     async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
 
         from goat_mcp.upstreams.calls.calls import relayed_result
 
@@ -80,11 +81,16 @@ class _SessionCalls:
         try:
             answer = await self.session.call_tool(spec.native_name, dict(arguments), progress_callback=heard)
         except MCPError as refused:
+            if refused.code == CONNECTION_CLOSED and refused.message == "Connection closed":
+                raise self._gone() from None
             raise UpstreamError(refused.code, refused.message, refused.data) from None
         except _GONE:
-            raise ToolError(
-                ErrorCode.UPSTREAM_DOWN, f"the session with {self.server} is closed", "Use another tool."
-            ) from None
-        except RuntimeError as problem:  # the session was never entered, or the answer breaks the tool's output schema
+            raise self._gone() from None
+        except RuntimeError as problem:  # the client is not open, or the answer breaks the tool's output schema
+            if "context manager" in str(problem):
+                raise self._gone() from None
             raise ToolError(ErrorCode.UPSTREAM, f"{self.server}: {problem}") from None
         return relayed_result(self.server, answer.model_dump(by_alias=True, exclude_none=True, mode="json")).result
+
+    def _gone(self) -> ToolError:
+        return ToolError(ErrorCode.UPSTREAM_DOWN, f"the session with {self.server} is closed", "Use another tool.")

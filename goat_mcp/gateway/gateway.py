@@ -82,7 +82,7 @@ class Gateway:
         """Set once a client has its list: then it is time to load the tools' code."""
         self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
-        rules = rules_of(settings, claude_files, self.program_tools.allowed)
+        rules = rules_of(settings, claude_files, self.program_tools)
         self.services = s = Services(
             settings,
             rules,
@@ -105,7 +105,7 @@ class Gateway:
             s.directories.writable(),
             lambda: handler_surroundings(s, self.builtin, lambda ctx: self.on_demand.agents_of(ctx), self.restart),
         )
-        self._configured = ConfiguredUpstreams(settings, self.declared, s)
+        self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
         chosen = self._configured.chosen
         self._whole_catalog = self.catalog = chosen.catalog(self.registry, self._why_missing)
         if settings.profile:

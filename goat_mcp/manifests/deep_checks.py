@@ -234,17 +234,21 @@ def _broken(tool: ToolDocument, entry: HandlersEntry, error: Mapping[str, Any], 
     name = entry.file.name if entry.file is not None else entry.module
     if error.get("name") == NO_TYPESCRIPT:
         return tool.document.problem(("spec", "entry"), f"{name} {what}", INSTALL_NODE)
+    missing = _MISSING_MODULE.match(str(error.get("message")))
+    install = f"install {missing['name']} in the manifest's directory (npm install), or fix the name" if missing else ""
     frames = list(_FRAMES[entry.language].finditer(complaint))
     is_python = entry.language == "python"
     # Python names the innermost frame last, Node.js first, by URLs.
     for found in reversed(frames) if is_python else frames:
         file = Path(found["file"] if is_python else unquote(found["file"]))
         if is_below(file, tool.document.folder) and file.is_file():
-            return ManifestProblem(file, int(found["line"]), what, "fix that file")
-    remedy = _REMEDIES.get((entry.language, str(error.get("name"))), "fix that file")
+            return ManifestProblem(file, int(found["line"]), what, install or "fix that file")
+    remedy = install or _REMEDIES.get((entry.language, str(error.get("name"))), "fix that file")
     return tool.document.problem(("spec", "entry"), f"{name} {what}", remedy)
 
 
+_MISSING_MODULE = re.compile(r"Cannot find (?:package|module) '(?P<name>[^'./][^']*)'")
+"""One that Node.js looks for in `node_modules`; other names are paths."""
 _REMEDIES = {
     ("node", "ReferenceError"): "end it with e.g. export const handlers = { today };",
     ("python", "AttributeError"): "end it with e.g. handlers = {'today': today}",

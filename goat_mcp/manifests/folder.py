@@ -97,7 +97,12 @@ class ManifestFolders:
 
     def sealed_as(self, place: Path) -> str:
         """The name of the copy that holds it, a hash of the copy's content; empty if no copy does."""
-        return next((copy.name for copy in self._copies.values() if place.is_relative_to(copy)), "")
+        copy = self.copy_around(place)
+        return copy.name if copy is not None else ""
+
+    def copy_around(self, place: Path) -> Path | None:
+        """The copy that holds it, if one does."""
+        return next((copy for copy in self._copies.values() if place.is_relative_to(copy)), None)
 
     @property
     def watched(self) -> tuple[Path, ...]:

@@ -79,8 +79,10 @@ class HandlerWorker(Runner):
         config: Callable[[], Mapping[str, Any]],
         compiled: Path,
         message_limit: int,
+        copy: Path | None = None,
     ) -> None:
-        """`compiled` is where Python may keep what it makes of the files: alongside them, a model might put its own."""
+        """`compiled` is where Python may keep what it makes of the files: alongside them, a model might put its own.
+        `copy` is the private copy that holds the files, if one does (see `sealed_copy`)."""
         self._name = name
         self._entry = entry
         self._folder = folder
@@ -89,6 +91,7 @@ class HandlerWorker(Runner):
         self._config = config
         self._compiled = compiled
         self._message_limit = message_limit
+        self._copy = copy
         self._current: _WorkerProcess | None = None
         self._processes: list[_WorkerProcess] = []
         self._numbers = itertools.count(1)
@@ -232,7 +235,7 @@ class HandlerWorker(Runner):
             )
         )
         try:
-            process.send({"config": dict(config), "source": worker_source(self._entry, self._name)})
+            process.send({"config": dict(config), "source": worker_source(self._entry, self._name, self._copy)})
             with anyio.move_on_after(START_S):
                 first = await process.pipes.ready
                 if first is not None and "ready" in first:

@@ -156,6 +156,7 @@ class Manifests:
                 config=lambda: self._config(document),
                 compiled=host.state.path / "compiled_handlers",
                 message_limit=limit,
+                copy=self._folders.copy_around(folder),
             )
         if isinstance(entry, CommandEntry):
             return CommandRunner(

@@ -5,14 +5,18 @@ A text may mean a tool in any way that a person writes it. A reference means one
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
-from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, SHIPPED_PREFIX
+from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, SHIPPED_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.manifests.fields import Fields
 
 PACKAGES = ("@goondan/base", "goat-mcp")
 """Packages of a reference that mean the set that ships with us."""
 REFERENCE_KEYS = ("kind", "name", "package")
+_NAME_SHAPE = re.compile(rf"(?!{UPSTREAM_PREFIX}(?:(?!{SEPARATOR}).)*\Z)[A-Za-z][\w.-]*\Z")
+"""Of one tool: no pattern, no `toolset:NAME`, and not all of a server."""
+_NAME_WANTED = "the name of one tool, e.g. bash or bash__exec"
 
 
 def read_references(spec: Fields) -> tuple[str, ...]:
@@ -43,7 +47,7 @@ def read_references(spec: Fields) -> tuple[str, ...]:
 def _from_text(text: str) -> str:
     """`Tool/NAME` is a reference, too; else it is taken as it is written."""
     kind, slash, name = text.partition("/")
-    return _of_tool(name) if slash and kind == "Tool" and name else text
+    return _of_tool(name) if slash and kind == "Tool" and _NAME_SHAPE.match(name) else text
 
 
 def _of_tool(name: str) -> str:
@@ -57,8 +61,8 @@ def _reference(ref: Fields) -> str:
     package = ref.text("package", default="")
     if package and package not in PACKAGES:
         ref.fail(f"the package {package!r:.60} is not installed", f"known are {', '.join(PACKAGES)}", "package")
-    name = ref.text("name", what="the tool's name").strip()
-    if not name:
+    name = ref.matching("name", _NAME_SHAPE, _NAME_WANTED)
+    if not name.strip():
         return ""
     if package:
         return f"{SHIPPED_PREFIX}{name}"

@@ -5,11 +5,12 @@
  * prints goes to standard error, so that it cannot be taken for an answer.
  */
 
-import { spawnSync } from "node:child_process";
-import { readFileSync, writeSync } from "node:fs";
+import { realpathSync, writeSync } from "node:fs";
+import Module from "node:module";
 import { Socket } from "node:net";
+import { isAbsolute, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import { format } from "node:util";
+import { format, types } from "node:util";
 
 const REQUESTS = 3;
 const ANSWERS = 4;
@@ -19,7 +20,7 @@ const REPORT_EVERY_MS = 500;
 const MAX_ERROR_CHARS = 100_000;
 const MAX_DEPTH = 500;
 const TYPESCRIPT = /\.[cm]?ts$/;
-const LEVELS = { debug: "debug", log: "info", info: "info", warn: "warning", error: "error" };
+const LEVELS = { trace: "debug", debug: "debug", log: "info", info: "info", warn: "warning", error: "error" };
 
 const directory = process.cwd();
 const running = new Map();
@@ -54,7 +55,8 @@ function text(read) {
 }
 
 function errorOf(problem) {
-  if (!(problem instanceof Error)) return { name: "Error", message: text(() => format("%s", problem)) };
+  // One of another realm (`node:vm`) is no instance of our `Error`.
+  if (!(problem instanceof Error) && !types.isNativeError(problem)) return { name: "Error", message: text(() => format("%s", problem)) };
   const error = { name: text(() => problem.name), message: text(() => problem.message) };
   for (const key of ["suggestion", "helpUrl"]) {
     const value = text(() => problem[key]);
@@ -68,6 +70,15 @@ function show(problem) {
     console.error(problem);
   } catch {
     console.error("an error that cannot be shown");
+  }
+}
+
+/** A mistake in a log call is reported in its line; it fails no call. */
+function line(values) {
+  try {
+    return format(...values);
+  } catch (problem) {
+    return `this cannot be logged: ${errorOf(problem).name}`;
   }
 }
 
@@ -87,7 +98,7 @@ function loggerOf(call) {
       const isGrave = level === "warning" || level === "error";
       lines[isGrave] += 1;
       if (lines[isGrave] <= MAX_LOG_LINES) {
-        send({ id: call, log: [level, format(...values).slice(0, MAX_LINE_CHARS)] });
+        send({ id: call, log: [level, line(values).slice(0, MAX_LINE_CHARS)] });
         return;
       }
       dropped += 1;
@@ -102,7 +113,7 @@ function runtimeOf(call) {
   const ask = (method, params) =>
     new Promise((resolve, reject) => {
       questions += 1;
-      asked.set(questions, { resolve, reject });
+      asked.set(questions, { call, resolve, reject });
       send({ id: call, ask: questions, method, params });
     });
   return {
@@ -180,11 +191,22 @@ async function call(message) {
   }
 }
 
+/** What it waits for of agents fails, too: the server answers a cancelled call no more. */
+function cancel(id) {
+  const controller = running.get(id);
+  controller?.abort();
+  for (const [number, waiting] of asked) {
+    if (waiting.call !== id) continue;
+    asked.delete(number);
+    waiting.reject(controller?.signal.reason);
+  }
+}
+
 function take(message) {
   if (message.export !== undefined) {
     call(message);
   } else if (message.cancel !== undefined) {
-    running.get(message.cancel)?.abort();
+    cancel(message.cancel);
   } else {
     const waiting = asked.get(message.reply);
     asked.delete(message.reply);
@@ -193,13 +215,41 @@ function take(message) {
   }
 }
 
+/** The hook of `keepWithin`, which Node.js runs in a thread of its own. */
+const RESOLVE = `
+let within;
+export function initialize(given) { within = given; }
+export async function resolve(specifier, context, next) {
+  const found = await next(specifier, context);
+  if (!found.url.startsWith("file:") || found.url.startsWith(within)) return found;
+  const error = new Error("Cannot find module '" + specifier + "' in the directory of the manifests");
+  throw Object.assign(error, { code: "ERR_MODULE_NOT_FOUND" });
+}`;
+
+/**
+ * A private copy imports nothing from around it: Node.js looks for packages in the folders above, where models may
+ * be able to write.
+ */
+function keepWithin(copy) {
+  const folder = realpathSync(copy) + sep;
+  Module.register(`data:text/javascript,${encodeURIComponent(RESOLVE)}`, { data: pathToFileURL(folder).href });
+  const resolve = Module._resolveFilename;
+  Module._resolveFilename = (request, ...rest) => {
+    const found = resolve.call(Module, request, ...rest);
+    if (!isAbsolute(found) || found.startsWith(folder)) return found;
+    const error = new Error(`Cannot find module '${request}' in the directory of the manifests`);
+    throw Object.assign(error, { code: "MODULE_NOT_FOUND" });
+  };
+}
+
 async function load(start) {
-  const { file } = start.source;
+  const { file, within } = start.source;
   if (TYPESCRIPT.test(file) && !process.features.typescript) {
     const error = new Error(`Node.js ${process.versions.node} cannot run TypeScript`);
     throw Object.assign(error, { name: "TypeScriptUnsupported" });
   }
   config = start.config;
+  if (within !== undefined) keepWithin(within);
   const module = await import(pathToFileURL(file).href);
   const found = module.handlers ?? module.default?.handlers;
   if (typeof found !== "object" || found === null) {
@@ -211,21 +261,18 @@ async function load(start) {
   handlers = Object.assign(Object.create(null), found);
 }
 
-/** A syntax error in a module does not say its line; a check of the text does. */
-function showLine(file) {
-  const options = { input: readFileSync(file), encoding: "utf8" };
-  const check = spawnSync(process.execPath, ["--check", "--input-type=module", "-"], options);
-  console.error((check.stderr ?? "").replaceAll("[stdin]", file));
-}
-
 async function begin(start) {
   try {
     await load(start);
   } catch (problem) {
-    show(problem);
-    if (problem instanceof SyntaxError) showLine(start.source.file);
     send({ broken: errorOf(problem) });
-    process.reallyExit(0);
+    process.removeAllListeners("uncaughtException");
+    // Only Node.js knows the file and line of a syntax error. It shows them if the error ends the process.
+    await new Promise(() => {
+      setImmediate(() => {
+        throw problem;
+      });
+    });
   }
   send({ ready: Object.keys(handlers).sort(), wrong_signatures: {} });
 }

@@ -35,9 +35,10 @@ def worker_command(entry: HandlersEntry, environment: Mapping[str, str], compile
     return (sys.executable, "-I", "-S", str(_NODE_START), node, str(_NODE_WORKER))
 
 
-def worker_source(entry: HandlersEntry, resource: str) -> Mapping[str, str]:
-    """What the process is to load, as its first message says."""
+def worker_source(entry: HandlersEntry, resource: str, copy: Path | None = None) -> Mapping[str, str]:
+    """What the process is to load, as its first message says. `copy` is the private copy that the file is in."""
     if entry.file is None:
         return {"module": entry.module}
     # It runs in the manifest's directory, from where a path that was relative to ours leads elsewhere.
-    return {"name": resource.replace("-", "_"), "file": str(entry.file.absolute())}
+    within = {"within": str(copy.absolute())} if copy is not None else {}
+    return {"name": resource.replace("-", "_"), "file": str(entry.file.absolute()), **within}

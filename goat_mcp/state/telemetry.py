@@ -58,7 +58,7 @@ class Telemetry:
         if self._shows("warning"):
             self._log.warning(event, **fields)
 
-    def unexpected(self, call_id: str, tool: str, bug: Exception) -> None:
+    def unexpected(self, call_id: str, tool: str, bug: BaseException) -> None:
         """A bug: its traceback, once, under the call id that the client was told."""
         self._log.error("call failed unexpectedly", call_id=call_id, tool=tool, exc_info=bug)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from goat_mcp.embed import open_tools
 from goat_mcp.state.telemetry import Telemetry
 from tests.calls.extensions.installed_package import install
 from tests.calls.test_pipeline import CTX, pipeline_over
-from tests.tool_doubles import spec
+from tests.tool_doubles import fake, spec
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ class Weather:
 
     spec = spec("weather")
 
-    def __init__(self, problem: Exception) -> None:
+    def __init__(self, problem: BaseException) -> None:
         self.problem = problem
 
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,7 +44,7 @@ class Weather:
         raise self.problem
 
 
-async def raised(tmp_path: Path, problem: Exception, **options: Any) -> ToolResult:
+async def raised(tmp_path: Path, problem: BaseException, **options: Any) -> ToolResult:
     pipeline = pipeline_over(tmp_path, **options)
     pipeline.catalog._registry.register(Weather(problem))  # type: ignore[attr-defined]
     return await pipeline.call("weather", {}, CTX)
@@ -68,6 +69,40 @@ async def test_the_message_reaches_the_caller_under_the_exceptions_name(
     assert result.text.startswith("no such city\n")
     log = capsys.readouterr().err
     assert log.count("Traceback (most recent call last)") == 1 and '"call_id": "call-1"' in log
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "message"),
+    [
+        (asyncio.CancelledError(), "CancelledError", "CancelledError"),
+        (SystemExit(3), "SystemExit", "the function ended with exit status 3"),
+    ],
+)
+async def test_a_tool_that_stops_itself_has_failed_and_its_caller_is_answered(
+    problem: BaseException, name: str, message: str, tmp_path: Path
+) -> None:
+    error = error_of(await raised(tmp_path, problem))
+
+    assert (error["code"], error["name"], error["message"]) == ("E_TOOL", name, message)
+
+
+@pytest.mark.parametrize("problem", [asyncio.CancelledError(), SystemExit(3)])
+@pytest.mark.parametrize("where", ["an extension", "a hook before", "a hook after"])
+async def test_code_around_a_call_that_stops_itself_ends_that_call_with_an_error(
+    where: str, problem: BaseException, tmp_path: Path
+) -> None:
+    async def stops(*given: Any) -> Any:
+        raise problem
+
+    around: dict[str, Any] = {
+        "an extension": {"layers": (stops,)},
+        "a hook before": {"hooks": Hooks(before=(stops,))},
+        "a hook after": {"hooks": Hooks(after=(stops,))},
+    }[where]
+
+    result = await pipeline_over(tmp_path, fake("Read"), **around).call("Read", {}, CTX)
+
+    assert result.error_code == "E_INTERNAL"
 
 
 async def test_a_long_message_is_cut_at_the_limit(tmp_path: Path) -> None:

@@ -105,6 +105,11 @@ JAVASCRIPT = {
         "// one\n\nexport const handlers = { today: nothing };\n",
         "{script}:3: error: cannot be loaded: ReferenceError: nothing is not defined; fix that file",
     ),
+    "no-such-package": (
+        "import 'almanac';\n",
+        "{manifest}:6: error: index.js cannot be loaded: Error: Cannot find package 'almanac' imported from {script}; "
+        "install almanac in the manifest's directory (npm install), or fix the name",
+    ),
 }
 
 
@@ -119,3 +124,15 @@ def test_a_javascript_file_that_cannot_be_used_has_its_line(tmp_path: Path, sour
 
     assert done.stdout.splitlines() == [said.format(manifest=manifest, script=script)]
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_a_syntax_error_in_a_file_that_it_imports_has_that_files_line(tmp_path: Path) -> None:
+    manifest = put(tmp_path / "weather", TOOL.replace("./handlers.py", "./index.js"))
+    manifest.with_name("index.js").write_text("import './almanac.mjs';\nexport const handlers = { today() {} };\n")
+    almanac = manifest.with_name("almanac.mjs")
+    almanac.write_text("\nexport const = 3;\n")
+
+    done = run("manifest", "check", str(tmp_path / "weather"), cwd=tmp_path)
+
+    assert done.stdout == f"{almanac}:2: error: cannot be loaded: SyntaxError: Unexpected token '='; fix that file\n"

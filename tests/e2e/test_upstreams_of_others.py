@@ -36,7 +36,6 @@ EVERYTHING_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("toggle-simulated-logging", {}),
     ("toggle-subscriber-updates", {}),
     ("toggle-subscriber-updates", {}),
-    ("echo", {"wrong": "argument"}),
 ]
 SECRETS = {"EXAMPLE_API_KEY": "not-for-servers", "LD_EXAMPLE": "not-for-servers"}
 
@@ -112,6 +111,15 @@ async def test_every_answer_of_server_everything_arrives_as_it_was_sent(
             received = await client.call_tool(f"mcp__everything__{tool}", arguments)
 
             assert relayed(received) == relayed(sent), tool
+
+
+async def test_wrong_arguments_are_refused_in_our_words(goat_with_servers: HttpGoat) -> None:
+    async with connected(goat_with_servers, "auto") as client:
+        await listed_with(client, "mcp__everything__echo")
+        refused = relayed(await client.call_tool("mcp__everything__get-resource-links", {"count": 99, "wrong": 1}))
+
+    assert refused["isError"] and refused["structuredContent"]["error"]["code"] == "E_INPUT"
+    assert refused["content"][0]["text"].startswith("count: wants at most 10; got int 99")
 
 
 async def test_a_resource_reference_arrives_whole(

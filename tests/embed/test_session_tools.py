@@ -70,6 +70,21 @@ async def test_the_tools_of_a_client_session_are_too(tmp_path: Path) -> None:
     assert [tool.spec.name for tool in tools] == ["mcp__weather__current", "mcp__weather__delete_all"]
 
 
+async def test_a_list_without_end_is_read_within_bounds() -> None:
+    pages = 0
+
+    async def listed(ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        nonlocal pages
+        pages += 1
+        cursor = str(pages) if pages < 300 else None
+        return types.ListToolsResult(tools=[types.Tool(name=f"t{pages}", input_schema=SCHEMA)], next_cursor=cursor)
+
+    async with Client(Server[Any]("weather", on_list_tools=listed)) as session:
+        tools = await mcp_tools("weather", session)
+
+    assert (len(tools), pages) == (100, 100)
+
+
 async def test_risk_is_judged_as_that_of_an_upstreams_tools() -> None:
     server, _ = weather_server()
     async with Client(server) as session:
@@ -86,7 +101,10 @@ async def test_a_closed_session_is_an_error_that_says_so(tmp_path: Path) -> None
 
     result = await box.call("mcp__weather__current", {"town": "Oslo"})
 
-    assert result.is_error and result.error_code in ("E_UPSTREAM", "E_UPSTREAM_DOWN")
+    assert (result.error_code, result.text.splitlines()[0]) == (
+        "E_UPSTREAM_DOWN",
+        "the session with weather is closed",
+    )
 
 
 async def test_they_stand_beside_all_others_under_the_rules_of_the_settings(tmp_path: Path) -> None:

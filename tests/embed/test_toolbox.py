@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from datetime import date
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,18 @@ import pytest
 from mcp import Client
 
 import goat_mcp
-from goat_mcp import Hooks, NameTaken, SideEffect, ToolBox, ToolContext, ToolResult, ToolSpec, open_tools, text_result
+from goat_mcp import (
+    BrokenSettings,
+    Hooks,
+    NameTaken,
+    SideEffect,
+    ToolBox,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+    open_tools,
+    text_result,
+)
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
@@ -107,6 +119,22 @@ async def test_a_function_that_ends_the_program_ends_its_call_only(tmp_path: Pat
     assert (result.error_code, result.text.splitlines()[0]) == ("E_TOOL", "the function ended with exit status 3")
 
 
+async def test_an_async_function_in_a_decorator_is_awaited_and_its_context_may_be_optional(
+    tmp_path: Path,
+) -> None:
+    async def first(town: str, ctx: ToolContext | None = None) -> str:
+        """Say what comes."""
+        return f"{town} {ctx is not None}"
+
+    @wraps(first)
+    def decorated(*given: Any, **named: Any) -> Any:
+        return first(*given, **named)
+
+    box = ToolBox(decorated, state_directory=tmp_path / "state")
+
+    assert (await box.call("first", {"town": "Oslo"})).text == "Oslo True"
+
+
 async def test_a_function_that_waits_does_not_hold_up_others(tmp_path: Path) -> None:
     go = threading.Event()
 
@@ -143,10 +171,15 @@ def _any_number(*numbers: int) -> None:
     """Text."""
 
 
+def _a_lock(town: str, lock: threading.Event) -> None:
+    """Text."""
+
+
 NO_TOOLS: dict[str, tuple[Any, str]] = {
     "no docstring": (_no_docstring, "_no_docstring has no docstring"),
     "no annotation": (_no_annotation, "_no_annotation: parameter a has no annotation"),
     "any number": (_any_number, "_any_number: parameter numbers cannot be given by name"),
+    "no JSON": (_a_lock, r"_a_lock: parameter lock is a threading.Event, which JSON cannot hold"),
     "no name": (lambda: 1, "<lambda> is no named function"),
 }
 
@@ -200,9 +233,34 @@ async def test_a_disabled_tool_is_neither_listed_nor_called_and_an_allowed_one_i
     assert not built_in.is_error
 
 
-async def test_a_tool_with_the_name_of_a_built_in_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NameTaken, match="Read is already registered by builtin"):
-        async with open_tools({}, tools=ToolBox(fake("Read")), state_directory=tmp_path / "state"):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("Read", "Read is already registered by builtin;"), ("bash", "bash is already registered by builtin as Bash;")],
+)
+async def test_a_tool_with_the_name_of_a_built_in_one_is_refused(name: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(NameTaken, match=problem):
+        async with open_tools({}, tools=ToolBox(fake(name)), state_directory=tmp_path / "state"):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcome"),
+    [
+        ({"permissions": {"allow": ["greet"]}}, None),
+        ({"permissions": {"allow": ["greet"], "deny": ["greet"]}}, "E_PERMISSION"),
+        ({"permissions": {"allow": ["greet"]}, "catalog": {"deny": ["greet"]}}, "E_TOOL_NOT_IN_CATALOG"),
+        ({"profiles": {"few": {"tools": {"deny": ["greet"]}}}, "profile": "few"}, "E_TOOL_NOT_IN_CATALOG"),
+    ],
+)
+async def test_settings_may_name_tools_of_a_box(settings: dict[str, Any], outcome: str | None, tmp_path: Path) -> None:
+    async with open_tools(settings, tools=ToolBox(greet), state_directory=tmp_path / "state") as tools:
+        assert (await tools.call("greet", {"name": "World"})).error_code == outcome
+
+
+@pytest.mark.parametrize("settings", [{"permissions": {"deny": ["gret"]}}, {"catalog": {"deny": ["gret"]}}])
+async def test_a_misspelt_tool_of_a_box_in_the_settings_is_an_error(settings: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(BrokenSettings, match="names no tool; did you mean greet"):
+        async with open_tools(settings, tools=ToolBox(greet), state_directory=tmp_path / "state"):
             pass
 
 

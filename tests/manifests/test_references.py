@@ -112,3 +112,29 @@ def test_a_name_that_the_package_does_not_have_is_reported(tmp_path: Path) -> No
     (found,) = problems(tmp_path, {**BASE_BASH, "name": "bahs"})
 
     assert found.endswith("the toolset ops: 'bahs' names no tool; did you mean bash?")
+
+
+NOT_ONE_TOOL = ["toolset:core", "mcp__github", "mcp__github__*", "*", "shipped:bash"]
+
+
+@pytest.mark.parametrize("name", NOT_ONE_TOOL)
+@pytest.mark.parametrize("package", [{}, {"package": "@goondan/base"}], ids=["its own", "of the package"])
+def test_a_reference_to_more_than_one_tool_is_refused(tmp_path: Path, name: str, package: dict[str, str]) -> None:
+    folder = tmp_path / "tools"
+    document(folder, "Agent", "guide", tools=["Grep", {"ref": {"kind": "Tool", "name": name, **package}}])
+
+    gateway = gateway_over(tmp_path, folder)
+    (found,) = gateway.problems()
+
+    assert gateway.declared.agent_types() == ()
+    assert found["detail"].endswith(
+        f"spec.tools[1].ref.name: {name!r} is no usable name; write the name of one tool, e.g. bash or bash__exec"
+    )
+
+
+def test_a_text_reference_to_a_toolset_selects_nothing(tmp_path: Path) -> None:
+    document(tmp_path / "tools", "Agent", "guide", tools=["Tool/toolset:core"])
+
+    (agent,) = gateway_over(tmp_path, tmp_path / "tools").declared.agent_types()
+
+    assert agent.tools == set()

@@ -215,7 +215,8 @@ async def test_DEF_3_progress_of_the_target_reaches_the_client(tmp_path: Path) -
         answer = await through(client, "mcp__good__work", {"pause_s": 0.2}, progress_callback=on_progress)
 
     assert text_of(answer) == "worked"
-    assert seen == ["step 1", "step 2", "step 3"]
+    assert seen[:-1] == ["mcp__good__work started", "step 1", "step 2", "step 3"]
+    assert str(seen[-1]).startswith("mcp__good__work finished in ")
 
 
 @both_eras

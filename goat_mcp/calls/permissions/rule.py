@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -321,9 +321,12 @@ class Rule:
         return self.specifier is None or self.specifier.covers(call)
 
 
-def parse_rule(text: str, *, origin: str = "", base: str = "", may_name_all: bool = False) -> Rule:
+def parse_rule(
+    text: str, *, origin: str = "", base: str = "", may_name_all: bool = False, others: Collection[str] = ()
+) -> Rule:
     """`base` is the directory that `/path` in it is relative to; empty: the workspace. `may_name_all`: whether `*` may
-    stand for every tool, which only denying and asking may. Raises `BrokenRule`."""
+    stand for every tool, which only denying and asking may; `others`: tools beside ours that have plain names. Raises
+    `BrokenRule`."""
     rule = text.strip()
     quoted = f"rule {text[:200]!r}" + (f" ({origin})" if origin else "")
     name, specifier_text = rule, None
@@ -335,7 +338,7 @@ def parse_rule(text: str, *, origin: str = "", base: str = "", may_name_all: boo
         if not specifier_text:
             raise BrokenRule(f"{quoted}: nothing stands in the brackets; write the tool's name alone to mean all of it")
     try:
-        parsed = replace(_parse_name(name, may_name_all), text=rule, origin=origin)
+        parsed = replace(_parse_name(name, may_name_all, others), text=rule, origin=origin)
         if specifier_text is None or specifier_text == "*":
             return parsed
         if not parsed.tool:
@@ -345,17 +348,17 @@ def parse_rule(text: str, *, origin: str = "", base: str = "", may_name_all: boo
         raise BrokenRule(f"{quoted}: {problem}") from None
 
 
-def _parse_name(name: str, may_name_all: bool) -> Rule:
+def _parse_name(name: str, may_name_all: bool, others: Collection[str]) -> Rule:
     if not name.startswith(UPSTREAM_PREFIX):
         if "*" in name and may_name_all:
             return Rule(name, fits=text_pattern(name))
         if not _PLAIN_NAME.match(name):
             raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
-        tool = TOOL_ALIASES.get(name, name)
-        if SEPARATOR not in tool and tool not in names_of_ours():
-            near = difflib.get_close_matches(tool, builtin_names(), n=1)
-            known = ", ".join(builtin_names())
-            hint = f"did you mean {near[0]}?" if near else f"tools are {known} and mcp__SERVER__TOOL"
+        tool = name if name in others else TOOL_ALIASES.get(name, name)
+        if SEPARATOR not in tool and tool not in names_of_ours() and tool not in others:
+            known = (*others, *builtin_names())
+            near = difflib.get_close_matches(tool, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(known)} and mcp__SERVER__TOOL"
             raise ValueError(f"names no tool; {hint}")
         return Rule(name, tool=tool)
     server_only = name.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")

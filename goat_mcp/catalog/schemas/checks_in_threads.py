@@ -28,6 +28,7 @@ class OffLoopSchema:
         self.schema = schema
         self._name = name
         self._compiled: BoundedSchema | None = None
+        self._compiling = anyio.Lock()
         self.unusable = ""
         """Why nothing can be checked against it, once that is known."""
         self._is_costly = False
@@ -59,8 +60,11 @@ class OffLoopSchema:
 
     async def compiled(self) -> BoundedSchema:
         """Raises `Uncheckable`."""
-        if self._compiled is None and not self.unusable:
-            await anyio.to_thread.run_sync(self._compile)
+        if not (self._compiled or self.unusable) or self._compiling.locked():
+            # One by one, so that calls that come together go on in the order in which they came.
+            async with self._compiling:
+                if not (self._compiled or self.unusable):
+                    await anyio.to_thread.run_sync(self._compile)
         if self._compiled is None:
             from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
 

@@ -125,6 +125,8 @@ def _name(type: str, name: str) -> str:
 _LEAST_REPEATED = 3
 _MAX_COUNTED_BYTES = 4 * 1024 * 1024
 """The lines before the end of a larger file are not counted."""
+_COMPLAINT = re.compile(r"(?:cat|head|tail): .+: [A-Z][a-z]+ .+")
+"""A file that was not shown: its message is none of the file's lines."""
 _FROM_LINE = re.compile(r"(?:-n|--lines=)?\+(?P<first>\d+)")
 
 
@@ -137,7 +139,8 @@ def compress_shown_file(
     A line that stays is whole. If the numbers are unknown (several files, a pipe, not `is_all_of_it`), only repeated
     lines go. For the end of a file the file itself says which lines they are, if `directory` is known.
     """
-    name = _only_file(words) if is_all_of_it else ""
+    is_shown = is_all_of_it and not any(_COMPLAINT.fullmatch(line) for line in lines)
+    name = _only_file(words) if is_shown else ""
     first = _first_line(words, lines, name, directory) if name else 0
     if first and PriorityOrder().tier(name) == 0:
         numbered = tuple(f"{number}\t{line}" for number, line in enumerate(lines, first))

@@ -25,11 +25,17 @@ class ProgramTools:
     name: str = ""
     instructions: str = ""
 
+    def names(self) -> frozenset[str]:
+        """What rules and selections may name beside the tools that everybody has."""
+        return self.allowed | self.disabled | {*self.registry.names()}
+
     def add_to(self, registry: Registry) -> Callable[[], None]:
         """Have them there too, now and after each change. Returns what ends that. Raises `NameTaken`."""
-        names = registry.snapshot.source_of
-        if taken := next((name for name in self.registry.names() if name in names), None):
-            raise NameTaken(f"{taken} is already registered by {names[taken]}; give your tool another name")
+        taken = {name.casefold(): (name, source) for name, source in registry.snapshot.source_of.items()}
+        for name in self.registry.names():
+            if found := taken.get(name.casefold()):
+                as_what = "" if found[0] == name else f" as {found[0]}"
+                raise NameTaken(f"{name} is already registered by {found[1]}{as_what}; give your tool another name")
         return registry.follow(self.registry, _SOURCE, without=self.disabled)
 
     def why_missing(self, name: str) -> ToolError | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +12,7 @@ from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.rule import BrokenRule, CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rule_set import RuleSet
+from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules
@@ -23,23 +24,27 @@ _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
 """Claude Code takes paths in these; here what may not be read is not found, so they are about reading."""
 
 
-def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), program_tools: Iterable[str] = ()) -> RuleSet:
-    """All rules in force, those of Claude Code's files too, and one that allows each of `program_tools`.
+def rules_of(
+    settings: Settings, imported: Sequence[ClaudeSettings] = (), program_tools: ProgramTools | None = None
+) -> RuleSet:
+    """All rules in force, those of Claude Code's files too, and one for each of `program_tools` that is allowed.
 
     Raises `BrokenSettings` naming the rule and where it is written (R-PERM-7).
     """
     listed = settings.permissions
+    others = program_tools.names() if program_tools is not None else ()
+    allowed = program_tools.allowed if program_tools is not None else ()
     rules = RuleSet.of(
         allow=[
-            *_parsed(settings, Effect.ALLOW, listed.allow),
-            *_imported(imported, Effect.ALLOW),
-            *(Rule(name, tool=name, origin="the program") for name in program_tools),
+            *_parsed(settings, Effect.ALLOW, listed.allow, others),
+            *_imported(imported, Effect.ALLOW, others),
+            *(Rule(name, tool=name, origin="the program") for name in allowed),
         ],
-        ask=[*_parsed(settings, Effect.ASK, listed.ask), *_imported(imported, Effect.ASK)],
+        ask=[*_parsed(settings, Effect.ASK, listed.ask, others), *_imported(imported, Effect.ASK, others)],
         deny=[
-            *_parsed(settings, Effect.DENY, listed.deny),
+            *_parsed(settings, Effect.DENY, listed.deny, others),
             *_blocked(settings.bash.blocked),
-            *_imported(imported, Effect.DENY),
+            *_imported(imported, Effect.DENY, others),
         ],
     )
     if not settings.bash.allowed:
@@ -47,7 +52,7 @@ def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = (), progra
     return replace(rules, only_commands=tuple(_command("allowed", text) for text in settings.bash.allowed))
 
 
-def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
+def _imported(files: Sequence[ClaudeSettings], effect: Effect, others: Collection[str]) -> list[Rule]:
     rules: list[Rule] = []
     for file in files:
         # `/path` is relative to the project that the file belongs to, as in Claude Code.
@@ -56,7 +61,9 @@ def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
             try:
                 text = _SEARCH_RULE.sub("Read(", listed.text)
                 may_name_all = effect is not Effect.ALLOW
-                rule = parse_rule(text, origin=listed.origin, base=str(project), may_name_all=may_name_all)
+                rule = parse_rule(
+                    text, origin=listed.origin, base=str(project), may_name_all=may_name_all, others=others
+                )
             except BrokenRule as broken:
                 raise BrokenSettings(str(broken), "Fix it, or do not name the file in claude_settings.") from None
             rules.append(rule)
@@ -80,11 +87,11 @@ def _command(key: str, text: str) -> CommandPattern:
         raise BrokenSettings(f"bash.{key}: {broken}", "Write the words a command begins with, e.g. git push.") from None
 
 
-def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Rule]:
+def _parsed(settings: Settings, effect: Effect, texts: Sequence[str], others: Collection[str]) -> list[Rule]:
     rules: list[Rule] = []
     for text in texts:
         try:
-            rules.append(parse_rule(text, may_name_all=effect is not Effect.ALLOW))
+            rules.append(parse_rule(text, may_name_all=effect is not Effect.ALLOW, others=others))
         except BrokenRule as broken:
             raise BrokenSettings(
                 f"permissions.{effect.value}, {origin_of_rule(settings, effect, text)}: {broken}",

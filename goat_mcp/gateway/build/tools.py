@@ -69,11 +69,13 @@ class ToolSelection:
         upstreams: Sequence[UpstreamConfig],
         toolsets: DeclaredToolsets = _NO_TOOLSETS,
         resources: Collection[str] = (),
+        program_tools: Collection[str] = (),
     ) -> None:
-        """`toolsets` and `resources` are those that manifests declare."""
+        """`toolsets` and `resources` are those that manifests declare, `program_tools` those of a program."""
         self._settings = settings
         self._declared = toolsets
         self._resources = resources
+        self._program_tools = program_tools
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
@@ -158,6 +160,7 @@ class ToolSelection:
             flat_names=any(upstream.naming == "flat" for upstream in self._upstreams),
             toolsets=_labels_in(self._declared),
             resources=self._resources,
+            program_tools=self._program_tools,
         )
 
     def check_allowed_are_on(self, registry: Registry) -> None:

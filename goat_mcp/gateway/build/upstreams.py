@@ -3,7 +3,7 @@ whenever one of the files has changed since (CFG-4). Reaching upstreams is the b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +37,10 @@ class ConfiguredUpstreams:
         settings: Settings,
         declared: DeclaredTools,
         services: Services,
+        program_tools: Collection[str] = (),
     ) -> None:
         self._settings = settings
+        self._program_tools = program_tools
         self._declared = declared
         self._telemetry = services.telemetry
         self._writable = services.directories.writable
@@ -98,7 +100,7 @@ class ConfiguredUpstreams:
         # One that goes leaves its name: what was chosen by it is no mistake for that.
         documents = self._declared.documents
         self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
-        return ToolSelection(settings, self._configs, toolsets, self._resources)
+        return ToolSelection(settings, self._configs, toolsets, self._resources, self._program_tools)
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self._settings

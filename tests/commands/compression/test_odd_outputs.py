@@ -608,6 +608,10 @@ def test_source_code_comes_with_the_number_of_each_line(command: str, first: int
     assert shown(command, *SOURCE) == [f"{number}\t{line}" for number, line in enumerate(SOURCE, first)]
 
 
+def test_the_message_about_a_file_that_is_not_there_has_no_line_number() -> None:
+    assert shown("cat a.py; echo done", "cat: a.py: No such file or directory", "done") is None
+
+
 def test_source_code_between_words_of_echo_is_numbered_by_itself() -> None:
     lines = shown("cat a.py; echo ---; head -n 1 b.py", "x = 1", "y = 2", "---", "z = 3")
 

@@ -120,6 +120,21 @@ async def test_a_schema_is_compiled_off_the_loop_and_its_patterns_end_soon(monke
     assert len(compiled_in) == 1 and threading.get_ident() not in compiled_in
 
 
+async def test_calls_that_come_together_compile_once_and_go_on_in_their_order() -> None:
+    check = InputCheck(FORECAST)
+    order: list[int] = []
+
+    async def call(number: int) -> None:
+        await check.checked({"city": "Bern"})
+        order.append(number)
+
+    async with anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(call, number)
+
+    assert order == list(range(50))
+
+
 def gateway(folder: Path, log: Path, mode: str = "default", **members: Any) -> Gateway:
     file = folder / "upstreams.json"
     file.write_text(json.dumps({"mcpServers": {"w": server("raw.py", "inputs", log, **members)}}))
