@@ -28,7 +28,7 @@ def test_help_loads_no_command() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "['goat_mcp.cli', 'goat_mcp.cli.main']"
+    assert done.stdout.strip() == "['goat_mcp.core', 'goat_mcp.core.version', 'goat_mcp.cli', 'goat_mcp.cli.main']"
 
 
 @pytest.mark.parametrize("name", NAMES)
