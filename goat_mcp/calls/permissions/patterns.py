@@ -108,6 +108,8 @@ def parse_path_pattern(text: str, base: str = "") -> PathPattern:
         raise ValueError("a rule cannot except paths with `!`; write a second rule")
     if ".." in names:
         raise ValueError("`..` leads out of what the pattern is relative to; write an absolute one, `//path`")
+    if text.startswith("@/"):
+        raise ValueError("`@` is for the arguments of calls; write a path of the workspace as `/path`")
     if text.startswith(("\\", "file:")) or "\0" in text:
         raise ValueError("write paths with `/`, absolute ones as `//path`")
     if not names and not (text.startswith("//") or text in ("~", "~/", "/", "./", ".")):

@@ -251,9 +251,16 @@ def test_everything_may_be_denied_and_asked_about_but_not_allowed(rule: str) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        *("Bash(git", "Bash(**)", "", "   ", "Bash)", "Bash()", "(x)", "Read(../x)", "Read(!x)", "Read(a[b)"),
-        *("WebFetch(example.org)", "WebFetch(domain:)", "WebFetch(domain:a b)", "mcp__github(repo:x)"),
-        *("mcp__github__get_*(repo:x)", "mcp__github__create(repo)", "Agent()", "Read(a)(b", "mcp__*__x"),
+        *("Bash(git", "Bash(**)", "", "   ", "Bash)", "Bash()", "(x)", "Read(../x)", "Read(!x)", "Read(@/x)"),
+        *("Read(a[b)", "WebFetch(example.org)", "WebFetch(domain:)", "WebFetch(domain:a b)"),
+        *(
+            "mcp__github(repo:x)",
+            "mcp__github__get_*(repo:x)",
+            "mcp__github__create(repo)",
+            "Agent()",
+            "Read(a)(b",
+            "mcp__*__x",
+        ),
     ],
 )
 def test_a_broken_rule_is_named_with_its_place(text: str) -> None:
