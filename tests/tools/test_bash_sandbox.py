@@ -273,6 +273,8 @@ async def test_the_guard_ends_a_sandbox_whose_server_is_gone(bench: ShellBench) 
 @pytest.fixture
 async def bench_elsewhere() -> AsyncGenerator[ShellBench]:
     """Not below /tmp, as workspaces usually are."""
+    if Path.home().is_relative_to("/tmp"):
+        pytest.skip("the home directory is below /tmp: another place is kept, as the next test shows")
     with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".goat-mcp-tests-") as folder:
         bench = ShellBench(Path(folder), sandbox=REQUIRED)
         yield bench
@@ -282,8 +284,6 @@ async def bench_elsewhere() -> AsyncGenerator[ShellBench]:
 
 
 async def test_a_session_finds_in_tmp_what_it_left_there_and_no_other_does(bench_elsewhere: ShellBench) -> None:
-    if Path.home().is_relative_to("/tmp"):
-        pytest.skip("the home directory is below /tmp: another place is kept, as the next test shows")
     other = replace(context(), session_key="another")
 
     made = await bench_elsewhere.run("echo kept > /tmp/file; echo $TMPDIR; mktemp")
