@@ -1,4 +1,4 @@
-"""Kinds of agents: what one is told, which tools it has, how it runs. There are built-in ones, and those of users in
+"""Kinds of agents: the instructions, the tools, how it runs. There are built-in ones, and those of users in
 Markdown files with YAML front matter, as Claude Code has them: `.claude/agents/*.md`.
 
 The files are read at each call, so that one that was just written counts. A broken file affects only its own type.

@@ -250,7 +250,7 @@ def append(tree: dict[str, Any], key: str, names: Sequence[str]) -> None:
     """Add to a list: to what stands there, or else to what holds without it."""
     part, _, last = key.partition(".")
     below = tree.setdefault(part, {})
-    if isinstance(below, dict):  # anything else is told as the broken setting that it is
+    if isinstance(below, dict):  # anything else is reported as a broken setting
         given = cast("dict[str, Any]", below)
         before = as_list(given.get(last, _WITHOUT_A_WORD.get(key)))
         given[last] = [*before, *(name for name in names if name not in before)]

@@ -20,7 +20,7 @@ from tests.server.test_adapter import connected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
-SHOWN_PROJECT = "/work/project"
+SHOWN_PROJECT = "/home/you/project"
 SHOWN_MEMBERS = ("content", "structuredContent", "_meta", "isError")
 Example = tuple[dict[str, Any], list[dict[str, Any]]]
 

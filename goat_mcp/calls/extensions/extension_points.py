@@ -135,7 +135,7 @@ Step = Callable[[StepView], object]
 class Steps:
     """The steps of all extensions, in their order, and what each session's newest one has hidden.
 
-    `on_bug` is told of a step that raises; what it had done by then counts for nothing.
+    `on_bug` is called with a step that raises; what it had done by then counts for nothing.
     """
 
     def __init__(self, steps: Sequence[tuple[str, Step]], on_bug: Callable[[str, Exception], None]) -> None:

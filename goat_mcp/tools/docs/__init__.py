@@ -73,7 +73,7 @@ class ToolPage:
         parts += [_facts(self.spec), "## Input", _input_table(self.spec.input_schema)]
         if self.long:
             parts += ["## What it does", self.long]
-        parts += ["## What a model is told", _quoted(self.spec.description)]
+        parts += ["## What a model reads", _quoted(self.spec.description)]
         if self.examples:
             parts += ["## Examples", *(_example(example) for example in self.examples)]
         return "\n\n".join(parts) + "\n"

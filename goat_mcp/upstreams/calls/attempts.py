@@ -234,5 +234,5 @@ async def with_login(offer: ElicitLogin, ctx: ToolContext, send: Callable[[ToolC
             offered.add(wanted.scopes)
             await offer(ctx, wanted)
             if ctx.wants_progress:
-                # Its client was told all along that somebody logs in: that time is not the request's.
+                # Its client heard all along that somebody logs in: that time is not the request's.
                 ctx = ctx.changed(started_at_s=time.monotonic(), client_waits_since_s=None)

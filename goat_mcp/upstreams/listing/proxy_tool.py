@@ -48,7 +48,7 @@ _NOTHING_STATED: Mapping[str, Any] = {}
 
 
 class Assessment(NamedTuple):
-    """What policy decides on and what clients are told. `claimed` is the class of the upstream's own hints."""
+    """What policy decides on and what clients see. `claimed` is the class of the upstream's own hints."""
 
     claimed: Risk
     effective: Risk

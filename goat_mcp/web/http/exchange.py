@@ -96,7 +96,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         place = httpcore.URL(
             scheme=target.scheme,
             host=target.host,
-            # A proxy is told the whole URL, in which the usual port does not stand.
+            # A proxy gets the whole URL, without the usual port.
             port=None if target.port == PORTS[target.scheme] else target.port,
             target=target.path.encode("ascii"),
         )

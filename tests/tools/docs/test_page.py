@@ -83,7 +83,7 @@ def test_the_page_of_a_tool_says_all_there_is_to_say_of_it() -> None:
         "## Input\n\n"
         "| field | type | default | meaning |\n| --- | --- | --- | --- |\n"
         "| `to` | string | required | Who\\|what for |\n| `times` | integer | 1 |  |\n\n"
-        "## What a model is told\n\n> Send it.\n>\n> Carefully | now.\n\n"
+        "## What a model reads\n\n> Send it.\n>\n> Carefully | now.\n\n"
         '## Examples\n\nTo Åsa:\n\n```json\n{\n  "to": "Åsa"\n}\n```\n\n```text\nsent\n```\n'
     )
 
