@@ -18,7 +18,7 @@ import anyio
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import catalog_table, console, escaped
+from goat_mcp.cli.terminal import console, escaped, wrapped_table
 
 if TYPE_CHECKING:  # the client side is loaded when the demo runs
     from mcp import Client
@@ -163,7 +163,7 @@ def _show_catalog(out: Console, tools: list[Any]) -> None:
         summary = (tool.description or "").strip().splitlines() or [""]
         rows.append([tool.name, source, hints, summary[0]])
     out.print("\n[bold]One catalog[/]")
-    out.print(catalog_table(out, ("tool", "from", "it", "what it does"), rows))
+    out.print(wrapped_table(("tool", "from", "it", "what it does"), rows))
 
 
 async def _show(out: Console, client: Client, step: Step) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import catalog_table, console, escaped
+from goat_mcp.cli.terminal import console, escaped, wrapped_table
 from goat_mcp.state.directory import StateDirectory
 
 _TROUBLE = frozenset({"failed", "refused", "waiting"})
@@ -83,12 +83,12 @@ def _print(document: Mapping[str, Any], head: str) -> None:
         headers = ["upstream", "state", "reason", "tools", "era", "since", "detail"]
         rows = [_row(upstream) for upstream in upstreams]
         if out.is_terminal:
-            table = catalog_table(out, headers, rows)
+            table = wrapped_table(headers, rows)
             for at, upstream in enumerate(upstreams):
                 table.rows[at].style = _style(upstream)
             out.print(table)
         else:
-            click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in rows))
+            click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in (headers, *rows)))
     for line in _details(document):
         click.echo(escaped(line).replace("\n", " "))
 

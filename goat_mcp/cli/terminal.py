@@ -15,8 +15,10 @@ if TYPE_CHECKING:  # rich is loaded when something is printed
 
 PIPE_WIDTH = 120
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_MAX_NAME_WIDTH = 40
-_MIN_LAST_WIDTH = 20
+MAX_NAME_WIDTH = 50
+"""Longer names are folded: with them on one line there would be no room for the rest."""
+_NUMBERS = frozenset({"tokens", "tools", "calls", "ms"})
+"""Headers of columns that hold numbers."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -33,14 +35,15 @@ def escaped(text: str) -> str:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal, tab-separated lines without headers elsewhere. Nothing if there are no rows."""
+    """A table with headers: aligned and coloured on a terminal, tab-separated lines elsewhere. Nothing without rows."""
     if not rows:
         return
     out = console()
     if out.is_terminal:
-        out.print(catalog_table(out, headers, rows))
+        out.print(wrapped_table(headers, rows))
     else:
-        click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in rows))
+        lines = (headers, *rows)
+        click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in lines))
 
 
 def confirmed(question: str) -> bool:
@@ -49,20 +52,22 @@ def confirmed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() == "yes"
 
 
-def catalog_table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table whose first column is a name and whose last one is cut to what is left of the line."""
+def wrapped_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose cells are wrapped and never cut. The first column is a name: it stays on one line if it can."""
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(len(header), *(len(row[at]) for row in rows)) for at, header in enumerate(headers[:-1])]
-    widths[0] = min(widths[0], _MAX_NAME_WIDTH)
-    last = max(_MIN_LAST_WIDTH, out.width - sum(widths) - len(widths))
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    longest_name = max((len(row[0]) for row in rows), default=0)
     for at, header in enumerate(headers):
-        width = last if at == len(widths) else widths[at]
-        justify = "right" if header == "tokens" else "left"
-        style = "cyan" if at == 0 else ""
-        table.add_column(header, no_wrap=True, overflow="ellipsis", width=width, justify=justify, style=style)
+        is_name = at == 0 and longest_name <= MAX_NAME_WIDTH
+        table.add_column(
+            header,
+            no_wrap=is_name,
+            overflow="fold",
+            justify="right" if header in _NUMBERS else "left",
+            style="cyan" if at == 0 else "",
+        )
     for row in rows:
         table.add_row(*(Text(escaped(cell)) for cell in row))
     return table
