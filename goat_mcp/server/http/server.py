@@ -27,7 +27,7 @@ from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.token import StaticToken
 from goat_mcp.settings.settings import LimitSettings
 
-GRACEFUL_SHUTDOWN_S = 2
+GRACEFUL_SHUTDOWN_S = 1
 SESSION_IDLE_TIMEOUT_S = 1800.0
 WAITING_CONNECTIONS = 1024
 ACCEPTED_AT_A_TIME = 32
