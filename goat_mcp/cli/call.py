@@ -44,6 +44,7 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
     Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
     """
+    flags.check_is_name(tool)
     settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
@@ -119,7 +120,7 @@ def _print(result: ToolResult) -> None:
 
 
 async def ask_on_terminal(form: Form) -> Answer:
-    """Ask on stdin and stderr. Unavailable if stdin is not a terminal; the end of input cancels, Ctrl-C ends the call."""
+    """Ask on stdin and stderr. Unavailable if stdin is no terminal; the end of input cancels, Ctrl-C ends the call."""
     if not sys.stdin.isatty():
         return Answer(Reply.UNAVAILABLE)
     click.echo(escaped(form.message), err=True)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 CTRL_C = b"\x03"
@@ -75,6 +75,13 @@ class TerminalSession:
         while text not in self.shown:
             if not self._read(deadline_s - time.monotonic()):
                 raise AssertionError(f"{text!r} was not shown, but:\n{self.shown}")
+
+    def wait_until(self, happens: Callable[[], bool], otherwise: str, timeout_s: float = 30.0) -> None:
+        """Read until `happens`."""
+        deadline_s = time.monotonic() + timeout_s
+        while not happens():
+            self._read(0.05)
+            assert time.monotonic() < deadline_s and self.process.poll() is None, f"{otherwise}:\n{self.shown}"
 
     def end(self, timeout_s: float = 30.0) -> int:
         """Read until the command ends. The exit code; raises `TimeoutError`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import os
 import socket
 import stat
@@ -188,6 +189,8 @@ class HttpServer:
     def stop(self) -> None:
         """Begin a graceful end: open streams get a clean close, then the listener goes."""
         self.adapter.changes.close()
+        # It would dump a traceback of each call that is ended.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         if self._server is not None:
             self._server.should_exit = True
 

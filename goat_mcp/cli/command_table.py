@@ -1,0 +1,86 @@
+"""What help and docs/commands.md say of each command beside its own text: section, examples, exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Start": ("demo", "install", "uninstall", "import", "eject", "serve"),
+    "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
+    "Change": ("call", "undo", "auth"),
+    "Decide": ("why", "rules", "plan", "review", "trust", "lock"),
+    "Build": ("manifest", "export", "completion", "help", "version"),
+}
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "audit": ("goat-mcp audit show", "goat-mcp audit verify"),
+    "audit export": ("goat-mcp audit export --since 7d --format csv",),
+    "audit show": ("goat-mcp audit show --last 5 --tool Bash",),
+    "audit verify": ("goat-mcp audit verify",),
+    "auth": ("goat-mcp auth login github", "goat-mcp auth list"),
+    "auth list": ("goat-mcp auth list",),
+    "auth login": ("goat-mcp auth login github",),
+    "auth logout": ("goat-mcp auth logout github",),
+    "call": ("goat-mcp call Grep pattern=TODO -i=true", "goat-mcp call Read file_path=/tmp/a.txt --json"),
+    "completion": ('eval "$(goat-mcp completion bash)"', "goat-mcp completion fish | source"),
+    "demo": ("goat-mcp demo",),
+    "docs": ("goat-mcp docs Grep", "goat-mcp docs"),
+    "doctor": ("goat-mcp doctor", "goat-mcp doctor github"),
+    "eject": ("goat-mcp eject cursor --dry-run", "goat-mcp eject cursor"),
+    "export": ("goat-mcp export openai > tools.json",),
+    "export openai": ("goat-mcp export openai --preset core > tools.json",),
+    "help": ("goat-mcp help call", "goat-mcp help rules forget"),
+    "import": ("goat-mcp import --dry-run", "goat-mcp import claude-desktop --move"),
+    "inspect": ("goat-mcp inspect github", "goat-mcp inspect mcp__github__search_code"),
+    "install": ("goat-mcp install claude-desktop", "goat-mcp install cursor --dry-run"),
+    "list": ("goat-mcp list", "goat-mcp list --tokens --preset core"),
+    "lock": ("goat-mcp lock", "goat-mcp lock --check"),
+    "lock approve": ("goat-mcp lock approve github",),
+    "lock list": ("goat-mcp lock list",),
+    "lock show": ("goat-mcp lock show github",),
+    "logs": ("goat-mcp logs --follow", "goat-mcp logs github --last 20"),
+    "manifest": ("goat-mcp manifest new weather", "goat-mcp manifest check"),
+    "manifest check": ("goat-mcp manifest check", "goat-mcp manifest check ./tools"),
+    "manifest list": ("goat-mcp manifest list",),
+    "manifest new": ("goat-mcp manifest new weather", "goat-mcp manifest new weather --language shell"),
+    "manifest schema": ("goat-mcp manifest schema > schema.json",),
+    "plan": ("goat-mcp plan list", "goat-mcp plan approve quiet-otter"),
+    "plan approve": ("goat-mcp plan approve quiet-otter",),
+    "plan list": ("goat-mcp plan list",),
+    "plan reject": ('goat-mcp plan reject quiet-otter --feedback "keep the old API"',),
+    "plan show": ("goat-mcp plan show quiet-otter",),
+    "review": ("goat-mcp review list", "goat-mcp review apply --all"),
+    "review apply": ("goat-mcp review apply 3f2a", "goat-mcp review apply --all"),
+    "review list": ("goat-mcp review list",),
+    "review reject": ("goat-mcp review reject 3f2a",),
+    "review show": ("goat-mcp review show 3f2a",),
+    "rules": ("goat-mcp rules", "goat-mcp rules forget 3f2a"),
+    "rules forget": ("goat-mcp rules forget 3f2a",),
+    "serve": ("goat-mcp serve --workspace ~/project", "goat-mcp serve --http 127.0.0.1:8765"),
+    "status": ("goat-mcp status", "goat-mcp status --json"),
+    "trust": ("goat-mcp trust .", "goat-mcp trust --list"),
+    "undo": ("goat-mcp undo", "goat-mcp undo --list"),
+    "uninstall": ("goat-mcp uninstall cursor",),
+    "version": ("goat-mcp version", "goat-mcp --version"),
+    "why": ("goat-mcp why Bash command='git push'", "goat-mcp why Write file_path=/etc/hosts --http"),
+}
+
+EXIT_CODES: Mapping[str, Mapping[int, str]] = {
+    "audit": {1: "`verify`: the record was changed"},
+    "auth": {3: "no login", 4: "the server cannot be reached"},
+    "call": {3: "a login is missing", 4: "the server cannot be reached", 5: "the tool answered with an error"},
+    "demo": {5: "a step did not go as shown"},
+    "doctor": {
+        3: "a login is missing",
+        4: "a server cannot be reached",
+        5: "a server fails to list",
+        6: "a schema that clients refuse",
+    },
+    "inspect": {3: "a login is missing", 4: "the server cannot be reached", 6: "`--strict`: a schema had to change"},
+    "lock": {1: "`--check`: a server differs", 4: "a server cannot be reached"},
+    "manifest": {1: "`check`: there is an error"},
+    "review": {5: "a change was refused"},
+    "undo": {5: "a change could not be undone"},
+    "why": {5: "the call would be denied"},
+}
+"""What a code of one command means beyond 0 (done), 1 (wrong usage or settings) and 130 (Ctrl-C)."""
