@@ -53,7 +53,7 @@ def dressed(command: click.Command, path: str) -> click.Command:
     return command
 
 
-def _write_options(command: click.Command, path: str, context: click.Context, formatter: click.HelpFormatter) -> None:
+def _write_options(command: click.Command, path: str, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     from goat_mcp.cli.flags import SELECTION_NAMES
 
     if isinstance(command, click.Group):
@@ -66,8 +66,8 @@ def _write_options(command: click.Command, path: str, context: click.Context, fo
     shared = SELECTION_NAMES if names >= SELECTION_NAMES else frozenset[str]()
     own: list[tuple[str, str]] = []
     apart: list[tuple[str, str]] = []
-    for one in command.get_params(context):
-        if isinstance(one, click.Option) and (record := one.get_help_record(context)) is not None:
+    for one in command.get_params(ctx):
+        if isinstance(one, click.Option) and (record := one.get_help_record(ctx)) is not None:
             (apart if one.name in shared else own).append(record)
     for title, records in (("Options", own), (CATALOG_OPTIONS, apart)):
         if records:

@@ -1,4 +1,4 @@
-"""One Ctrl-C on a real terminal: a server ends within two seconds, a question is answered with no, nothing is dumped."""
+"""One Ctrl-C on a real terminal: a server ends within two seconds, a question is answered with no."""
 
 from __future__ import annotations
 
