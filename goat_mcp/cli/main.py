@@ -23,6 +23,7 @@ _COMMANDS = {
     "logs": "Show the last log lines of servers and upstreams.",
     "why": "Explain whether a call is allowed, and by which rule.",
     "rules": "List the permission rules in force.",
+    "secret": "Store secrets for upstreams, and see which there are.",
     "import": "Take over the MCP servers of other hosts.",
     "eject": "Put back a host's file as it was before goat-mcp.",
     "install": "Add goat-mcp to the servers of a host.",
