@@ -22,8 +22,9 @@ CANARY = "canary5Lx81zQ7"
 class Backend:
     """A keyring in memory. `fails`: it is locked."""
 
-    def __init__(self, priority: float = 5) -> None:
-        type(self).priority = priority
+    priority = 5.0
+
+    def __init__(self) -> None:
         self.kept: dict[tuple[str, str], str] = {}
         self.fails = False
 
@@ -41,6 +42,12 @@ class Backend:
         del self.kept[service, user]
 
 
+class NoBackend(Backend):
+    """What the library finds where there is no keyring."""
+
+    priority = 0.0
+
+
 @pytest.fixture
 def state(tmp_path: Path) -> StateDirectory:
     return StateDirectory(tmp_path / "state")
@@ -48,7 +55,7 @@ def state(tmp_path: Path) -> StateDirectory:
 
 @pytest.fixture
 def in_file(state: StateDirectory) -> SecretStore:
-    return SecretStore(state, SystemKeyring(Backend(priority=0)))
+    return SecretStore(state, SystemKeyring(NoBackend()))
 
 
 def test_without_a_keyring_a_secret_is_in_a_file_that_only_its_owner_can_read(
