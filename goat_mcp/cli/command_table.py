@@ -7,7 +7,7 @@ from collections.abc import Mapping
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("demo", "install", "uninstall", "import", "eject", "serve"),
     "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Change": ("call", "undo", "auth"),
+    "Change": ("call", "undo", "auth", "secret"),
     "Decide": ("why", "rules", "plan", "review", "trust", "lock"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
@@ -56,6 +56,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "review show": ("goat-mcp review show 3f2a",),
     "rules": ("goat-mcp rules", "goat-mcp rules forget 3f2a"),
     "rules forget": ("goat-mcp rules forget 3f2a",),
+    "secret": ("goat-mcp secret set GITHUB_TOKEN", "goat-mcp secret list"),
+    "secret list": ("goat-mcp secret list",),
+    "secret remove": ("goat-mcp secret remove GITHUB_TOKEN",),
+    "secret set": ("goat-mcp secret set GITHUB_TOKEN",),
     "serve": ("goat-mcp serve --workspace ~/project", "goat-mcp serve --http 127.0.0.1:8765"),
     "status": ("goat-mcp status", "goat-mcp status --json"),
     "trust": ("goat-mcp trust .", "goat-mcp trust --list"),

@@ -37,13 +37,17 @@ _COMMANDS = {
     "trust": "Trust project settings.",
     "lock": "Approve changed servers.",
     "auth": "Log in to servers.",
+    "secret": "Store secrets by name.",
     "manifest": "Declare your own tools.",
     "export": "Print tools for OpenAI.",
     "completion": "Complete with Tab.",
     "help": "Explain a command.",
     "version": "See what is installed.",
 }
-"""Each command, and what the help of the program says of it (25 characters at most): so that help imports none."""
+"""Each command, and what the help of the program says of it (25 characters at most): so that help imports none.
+
+Its section, examples and exit codes are in `command_table`.
+"""
 _FUNCTIONS = {"list": "list_tools", "import": "import_servers", "help": "help_command"}
 """The module, and the function in it, of a command whose name Python has for something else."""
 
