@@ -25,9 +25,9 @@ from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Add goat-mcp to the servers of HOST; the others stay. `goat-mcp uninstall HOST` takes it out again."""
     refuse_a_model(dry_run)
-    machine = HostEnvironment.this()
-    source = one_source(host_named(host), machine, None if project is None else project.resolve())
-    change = plan_install(source, own_upstreams_file(), machine)
+    environment = HostEnvironment.this()
+    source = one_source(host_named(host), environment, None if project is None else project.resolve())
+    change = plan_install(source, own_upstreams_file(), environment)
     if not dry_run:
         write_host(source, change, StateDirectory.default(), why="install")
     done = f"{source.host.title} starts goat-mcp now: {change.path}"

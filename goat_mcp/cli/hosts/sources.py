@@ -39,9 +39,9 @@ class Source:
         return [folder for folder, entry in mapping(self.file.tree.get(top)).items() if mapping(entry).get(last)]
 
 
-def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
+def sources_of(host: Host, environment: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
     """The files of one host, those of a project if one is named. They need not be there."""
-    user = None if host.user is None else machine.path(host.user)
+    user = None if host.user is None else environment.path(host.user)
     if project is None:
         if user is not None:
             yield Source(read_host_file(host, user))
@@ -53,9 +53,9 @@ def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None
         yield Source(read_host_file(host, user, root), project)
 
 
-def one_source(host: Host, machine: HostEnvironment, project: Path | None) -> Source:
+def one_source(host: Host, environment: HostEnvironment, project: Path | None) -> Source:
     """The file that is written for a host. Raises `ToolError(INPUT)` where it has none of that kind."""
-    found = next(sources_of(host, machine, project), None)
+    found = next(sources_of(host, environment, project), None)
     if found is None:
         kind = "for a project" if project is not None else "of its user that we know on this system"
         raise ToolError(ErrorCode.INPUT, f"{host.title} has no file {kind}", "See the host's own settings.")

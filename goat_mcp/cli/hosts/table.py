@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from goat_mcp.cli.hosts.host import ConfigLocation, Host, Key, Variables
+from goat_mcp.cli.hosts.host import ConfigLocation, Host, Key, Variables, WorkspaceSource
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 _COMMON: Mapping[str, Key] = {
@@ -64,6 +64,7 @@ _ROWS = (
         keys={"timeout": Key.MILLISECONDS, "headersHelper": Key.LOGIN, "alwaysLoad": Key.MEANINGLESS},
         variables=Variables.SHELL,
         own_entry={"type": "stdio"},
+        workspace=WorkspaceSource.ROOTS,
         after="Start a new session of Claude Code.",
     ),
     Host(
@@ -75,6 +76,7 @@ _ROWS = (
         project=".cursor/mcp.json",
         keys={"envFile": Key.ENV_FILE},
         variables=Variables.EDITOR,
+        workspace=WorkspaceSource.ROOTS,
         after="Reload the window of Cursor.",
         unseen="what is switched off in Cursor's window is not in this file",
     ),
@@ -88,6 +90,7 @@ _ROWS = (
         keys={"envFile": Key.ENV_FILE, "dev": Key.MEANINGLESS, "gallery": Key.MEANINGLESS, "version": Key.MEANINGLESS},
         variables=Variables.EDITOR,
         own_entry={"type": "stdio"},
+        workspace=WorkspaceSource.ROOTS,
         after="Start the server goat in VS Code (MCP: List Servers).",
         unseen="what is switched off in VS Code's window is not in this file",
     ),
@@ -114,6 +117,7 @@ _ROWS = (
             "scopes": Key.LOGIN,
             "oauth_resource": Key.LOGIN,
         },
+        workspace=WorkspaceSource.START_DIRECTORY,
         after="Start Codex again.",
     ),
     Host(
@@ -125,6 +129,7 @@ _ROWS = (
         project=".gemini/settings.json",
         keys={"url": Key.SSE_URL, "timeout": Key.MILLISECONDS, "authProviderType": Key.LOGIN},
         variables=Variables.DOLLAR,
+        workspace=WorkspaceSource.START_DIRECTORY,
         after="Start Gemini CLI again.",
     ),
     Host(
@@ -159,6 +164,7 @@ _ROWS = (
         keys={"tools": Key.TOOLS_SHOWN},
         variables=Variables.SHELL,
         own_entry={"type": "local", "tools": ["*"]},
+        workspace=WorkspaceSource.START_DIRECTORY,
     ),
     Host(
         "cline",
@@ -167,6 +173,7 @@ _ROWS = (
         _MCP_SERVERS,
         user=ConfigLocation(any="{home}/.cline/data/settings/cline_mcp_settings.json"),
         keys={"timeout": Key.SECONDS},
+        workspace=WorkspaceSource.START_DIRECTORY,
     ),
     Host(
         "kilo",
@@ -198,6 +205,7 @@ _ROWS = (
         own_entry={"type": "local", "enabled": True},
         command_line="command",
         env_key="environment",
+        workspace=WorkspaceSource.START_DIRECTORY,
     ),
     Host(
         "goose",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
-from goat_mcp.cli.hosts.importing import Change, own_names
+from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.cli.hosts.own_entry import own_names
 from goat_mcp.cli.hosts.receipts import FOLDER, Receipt, Receipts, sha256
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.table import HOSTS

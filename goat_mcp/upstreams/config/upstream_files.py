@@ -20,6 +20,7 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import own_upstreams_file
+from goat_mcp.state.file_state import FileState, file_state
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode
@@ -168,7 +169,7 @@ def _reason(problem: OSError | UnicodeDecodeError) -> str:
 
 
 LOOK_S = 1.0
-_Look = tuple[tuple[int, int, int, int] | None, ...]
+_Look = tuple[FileState | None, ...]
 
 
 class WatchedFiles:
@@ -253,7 +254,7 @@ class WatchedFiles:
 
     def _look(self) -> _Look:
         files = [*self._on_disk(), *([self._default] if self._default is not None else ())]
-        return tuple(None if self._stays(file) else _state(file) for file in files)
+        return tuple(None if self._stays(file) else file_state(file) for file in files)
 
 
 def _content(file: Path) -> bytes:
@@ -274,12 +275,3 @@ def _own_content(file: Path) -> bytes:
     except BrokenFile as broken:
         what = str(broken).removeprefix(f"{file}").lstrip(": ")
         raise BrokenUpstreamsFile(file, what, f"Fix {file}.") from None
-
-
-def _state(file: Path) -> tuple[int, int, int, int] | None:
-    """What tells one content from the next; None where there is no file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
