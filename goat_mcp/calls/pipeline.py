@@ -91,7 +91,7 @@ class Pipeline:
         turn = turn or Turn(Batch())
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
-        result: ToolResult | None = None
+        result = ToolResult()  # of a call that is cancelled
         with self.spill.used_by(ctx.principal):
             try:
                 # The settings that this session has changed.
@@ -272,15 +272,14 @@ class Pipeline:
         arguments: Mapping[str, Any],
         ctx: ToolContext,
         error_code: str | None,
-        result: ToolResult | None,
+        result: ToolResult,
     ) -> None:
         if error_code == ErrorCode.TOOL_NOT_FOUND:
             tool = self.redactor.text(tool[:_SHOWN_NAME_CHARS])  # it is whatever a client sent
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
-        chars = result.chars if result is not None else None
-        outcome = partial(self.audit.outcome, error_code=error_code, arguments=arguments, result_chars=chars)
+        outcome = partial(self.audit.outcome, error_code=error_code, arguments=arguments, result_chars=result.chars)
         await self.audit.off_loop(partial(outcome, tool, ctx))
 
 

@@ -68,8 +68,8 @@ class TakenArguments:
 
 
 def _one(name: str, value: Any, redactor: Redactor) -> Any:
-    shown = _without_secrets(name, value, redactor)
-    if isinstance(shown, dict | list) and len(text := _COMPACT.encode(shown)) > MAX_CHARS:
+    shown: Any = _without_secrets(name, value, redactor)
+    if isinstance(value, dict | list) and len(text := _COMPACT.encode(shown)) > MAX_CHARS:
         return _cut(text, len(text))
     return shown
 

@@ -56,10 +56,10 @@ def context(call_id: str, client: str = "cursor 1.2") -> ToolContext:
     return ToolContext(call_id=call_id, session_key="stdio", client_name=client)
 
 
-def one_call(log: AuditLog, call_id: str, tool: str, arguments: dict[str, Any], **outcome: Any) -> None:
+def one_call(log: AuditLog, call_id: str, tool: str, arguments: dict[str, Any], error_code: str | None = None) -> None:
     ctx = context(call_id)
     log.decision(tool, arguments, ctx, decision="allow", rule="Bash(ls)", by="rule")
-    log.outcome(tool, ctx, **{"error_code": None, "result_chars": 7, **outcome})
+    log.outcome(tool, ctx, error_code=error_code, result_chars=7)
 
 
 def calls(tmp_path: Path, **wanted: Any) -> list[dict[str, Any]]:
