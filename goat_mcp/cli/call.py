@@ -64,7 +64,13 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
-    ctx = ToolContext(call_id=secrets.token_hex(8), progress=_show_progress, wants_progress=True, ask=ask_on_terminal)
+    ctx = ToolContext(
+        call_id=secrets.token_hex(8),
+        client_name="goat-mcp call",
+        progress=_show_progress,
+        wants_progress=True,
+        ask=ask_on_terminal,
+    )
     async with gateway.running():
         try:
             schema = gateway.catalog.resolve(name).spec.input_schema
