@@ -51,7 +51,7 @@ class Desk:
 
     def eject(self, *, keep_changes: bool = False) -> None:
         receipts = Receipts(self.state, self.file)
-        _, change = plan_eject(receipts, keep_changes=keep_changes)
+        change = plan_eject(receipts, keep_changes=keep_changes).change
         replace_bytes(change.path, change.after, was=change.before)
         receipts.drop_last()
 
