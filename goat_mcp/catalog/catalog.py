@@ -110,9 +110,11 @@ class Catalog:
         """Rises with every change of what may be in."""
         return self._registry.snapshot.generation + self._choices
 
-    def choose(self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile]) -> None:
+    def choose(
+        self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile], deferral: DeferredListing | None = None
+    ) -> None:
         """From now on these say what is in, here and in all views. `profiles` hold those that any view was made for."""
-        self._choose(filter, self._deferral, self.dialect.name, profiles, self._name_cap)
+        self._choose(filter, deferral or self._deferral, self.dialect.name, profiles, self._name_cap)
 
     def _choose(
         self,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError
 
@@ -29,6 +29,9 @@ from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 from goat_mcp.web.options import WebOptions
+
+if TYPE_CHECKING:  # loaded if there is such a file
+    from goat_mcp.state.trust.project import ProjectSay
 
 ENV_PREFIX = "GOAT_MCP_"
 SECRET_NAMES = frozenset({"key", "token", "password"})
@@ -149,6 +152,38 @@ class Settings(SandboxOptions):
         """Files as the user trusted them. Whoever opens a file that a setting names takes these bytes instead."""
         return self._origin.contents
 
+    @property
+    def watched_files(self) -> Sequence[Path]:
+        """Files whose change may change these settings, whether they are there or not; empty if nothing loads them."""
+        return self._origin.watched_files if self._origin.load_again is not None else ()
+
+    @property
+    def project_files(self) -> Sequence[Path]:
+        """Those of the files that belong to a project: of them only what the user trusts counts."""
+        return self._origin.project_files
+
+    def loaded_again(self) -> Settings:
+        """What the same flags, variables and files say now. Raises `BrokenSettings`."""
+        return self if self._origin.load_again is None else self._origin.load_again()
+
+    def with_followed(self, read: Settings, keys: Collection[str]) -> Settings:
+        """These settings with the values that `read` has for `keys`, and where those came from."""
+        changed: dict[str, Any] = {}
+        for key in sorted(keys):
+            part, _, name = key.rpartition(".")
+            if part:
+                changed[part] = changed.get(part, getattr(self, part)).model_copy(
+                    update={name: getattr(getattr(read, part), name)}
+                )
+            else:
+                changed[name] = getattr(read, name)
+        settings = self.model_copy(update=changed)
+        before, now = self._origin, read._origin
+        sources = {key: source for key, source in before.sources.items() if key not in keys}
+        sources |= {key: source for key, source in now.sources.items() if key in keys}
+        settings.remember(replace(now, sources=sources, contents={**before.contents, **now.contents}))
+        return settings
+
     def overlooks_project(self, folder: Path) -> bool:
         """Whether a settings file lies in `folder` that was not there to be asked when these were loaded."""
         file = folder.resolve() / FILE_NAME
@@ -162,10 +197,14 @@ class SettingsOrigin:
     sources: dict[str, str] = field(default_factory=dict[str, str])
     notices: list[str] = field(default_factory=list[str])
     contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
+    project: ProjectSay | None = field(default=None, compare=False)
+    project_folder: Path | None = field(default=None, compare=False)
     project_files: Sequence[Path] = ()
     users_files: Sequence[Path] = ()
     default_upstreams: Path | None = None
     default_manifests: Path | None = None
+    watched_files: Sequence[Path] = field(default=(), compare=False)
+    load_again: Callable[[], Settings] | None = field(default=None, compare=False)
 
 
 class BrokenSettings(ToolError):

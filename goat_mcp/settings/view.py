@@ -52,6 +52,10 @@ class ConfigView:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
+    def use(self, settings: Settings) -> None:
+        """Show these from now on."""
+        self._settings = settings
+
     def key_of(self, name: str) -> str:
         key = ALIASES.get(name, name)
         known = setting_keys()

@@ -81,9 +81,11 @@ class ToolSelection:
 
     def catalog(self, registry: Registry, why_missing: Callable[[str], ToolError | None]) -> Catalog:
         """The catalog over all tools. Raises `BrokenSettings` as `filter` and `profiles` do."""
-        chosen = self._chosen
-        deferred = DeferredListing(chosen.mode, chosen.token_budget)
-        return Catalog(registry, self.filter(), why_missing, deferred, chosen.schema_dialect, self.profiles())
+        dialect = self._chosen.schema_dialect
+        return Catalog(registry, self.filter(), why_missing, self.deferral(), dialect, self.profiles())
+
+    def deferral(self) -> DeferredListing:
+        return DeferredListing(self._chosen.mode, self._chosen.token_budget)
 
     def filter(self) -> CatalogFilter:
         """What a client may see. Raises `BrokenSettings` for a name that nobody knows."""
