@@ -183,6 +183,20 @@ def test_ejecting_what_was_changed_since_keeps_the_changes_of_toml_too(tmp_path:
     }
 
 
+def test_ejecting_after_an_install_does_not_bring_back_what_the_user_removed_since(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    desk.install()
+    tree = json.loads(desk.file.read_text())
+    del tree["mcpServers"]["b"]
+    desk.file.write_text(json.dumps(tree))
+
+    with pytest.raises(ToolError, match="server b was removed"):
+        desk.eject()
+    desk.eject(keep_changes=True)
+
+    assert desk.entries() == {"a": {"command": "a"}}
+
+
 def test_a_file_that_changes_between_plan_and_writing_is_left_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}}}')
     plan = desk.plan()
