@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -54,12 +55,12 @@ def run_on_terminal(
     )
     os.close(theirs)
     shown = bytearray()
-    waits_for = interrupt_at.encode()
+    until_s = time.monotonic() + TIMEOUT_S
     with suppress(OSError):  # EIO: nobody has the terminal any more
-        while select.select([ours], [], [], TIMEOUT_S)[0] and (part := os.read(ours, 65536)):
-            shown += part
-            if waits_for and waits_for in shown:
-                process.send_signal(signal.SIGINT)
-                waits_for = b""
+        while time.monotonic() < until_s:
+            if select.select([ours], [], [], 1)[0]:
+                shown += os.read(ours, 65536)
+            if interrupt_at and interrupt_at.encode() in shown:
+                process.send_signal(signal.SIGINT)  # again if it came just before the program read from the terminal
     os.close(ours)  # a program that still waits for its terminal is hung up
     return process.wait(TIMEOUT_S), _STYLES.sub("", shown.decode()).replace("\r\n", "\n")
