@@ -33,6 +33,10 @@ def show_all(path: str) -> bool:
     return True
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class SearchEngine:
     """Starts searches.
@@ -42,6 +46,7 @@ class SearchEngine:
         program: the rg to use instead of the one found.
         guard: ends a running rg when this process is killed.
         shows: whether an absolute path may appear in a result. Every path of every result passes it.
+        hides_some: whether `shows` hides anything at the moment; a search asks when it begins.
     """
 
     threads: int = 0
@@ -49,6 +54,7 @@ class SearchEngine:
     guard: ProcessGuard | None = None
     landlock: Landlock = field(default_factory=Landlock)
     shows: Callable[[str], bool] = show_all
+    hides_some: Callable[[], bool] = _always
 
     @cached_property
     def ripgrep(self) -> Ripgrep:
@@ -60,7 +66,8 @@ class SearchEngine:
 
     def search(self, target: Target, deadline: SearchDeadline) -> Search:
         """Raises `ToolError(NOT_CONFIGURED)`."""
-        return Search(self, target, deadline, self.ripgrep)
+        options = self if self.shows is show_all or self.hides_some() else replace(self, shows=show_all)
+        return Search(options, target, deadline, self.ripgrep)
 
 
 @dataclass
