@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -32,6 +34,36 @@ def console(*, stderr: bool = False) -> Console:
 def escaped(text: str) -> str:
     """`text` with control and direction characters made visible: servers write it, a terminal would obey it."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+_COMMAND_AT_END = re.compile(r"(.*:) +(goat-mcp \S.*)")
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print sentences, with control characters escaped. On a terminal they are wrapped at words, and a command at the
+    end of a line that is too long gets a line of its own, unbroken: people copy it."""
+    text = escaped(text)
+    if (sys.stderr if err else sys.stdout).isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(wrapped for line in text.split("\n") for wrapped in _wrapped(line, width))
+    click.echo(text, err=err)
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    if len(line) <= width:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip()))
+    parted = _COMMAND_AT_END.fullmatch(line)
+    yield from textwrap.wrap(
+        parted[1] if parted else line,
+        width,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    if parted:
+        yield f"{indent}  {parted[2]}"
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
