@@ -20,7 +20,7 @@ from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
-from goat_mcp.upstreams.status import ReasonCode, UpstreamState
+from goat_mcp.upstreams.status import ReasonCode, UpstreamFailure, UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.callers import Callers
@@ -113,6 +113,7 @@ class Supervisor:
         self.reason_code: ReasonCode | Literal[""] = ""
         self.detail = ""
         self.last_connection: Connection | None = None
+        self.last_failure: UpstreamFailure | None = None
 
     # What others ask of it
 
@@ -297,7 +298,7 @@ class Supervisor:
         if time.monotonic() - started_s > self._limits.stable_after_s:
             self._retry.worked()
         self._retry.failed(time.monotonic())
-        self.reason_code, self.detail = ReasonCode.LOST, life.why
+        self._failed_because(ReasonCode.LOST, life.why)
         self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
         if self._retry.is_open(time.monotonic()):
             self._fail_attempt(ReasonCode.LOST, life.why)
@@ -405,8 +406,12 @@ class Supervisor:
         """Whether somebody has logged in since."""
         return refusal is not None and self._login is not None and self._login.stored() != refusal.stored
 
-    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+    def _failed_because(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
+        self.last_failure = UpstreamFailure(reason_code, why, time.time())
+
+    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+        self._failed_because(reason_code, why)
         is_down = self._lacks_workspace or self._retry.is_open(time.monotonic())
         self._enter(UpstreamState.FAILED if is_down else UpstreamState.WAITING)
         self._failed()
