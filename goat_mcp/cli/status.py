@@ -11,7 +11,7 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
-from goat_mcp.cli.server_records import failure_line, last_runs, unknown_server
+from goat_mcp.cli.server_records import failure_line, last_runs, span, unknown_server
 from goat_mcp.cli.terminal import console, escaped, wrapped_table
 from goat_mcp.state.directory import StateDirectory
 
@@ -143,10 +143,8 @@ def _row(upstream: Mapping[str, Any]) -> list[str]:
 
 def _detail(upstream: Mapping[str, Any]) -> str:
     again = f"next try {upstream['next_try']}" if upstream["next_try"] else ""
-    age_of_list = (
-        f"catalog {age(time.time() - upstream['catalog_age_s'])} old" if upstream["catalog_age_s"] is not None else ""
-    )
-    return "; ".join(part for part in (str(upstream["detail"]), again, age_of_list) if part)
+    age = f"catalog {span(upstream['catalog_age_s'])} old" if upstream["catalog_age_s"] is not None else ""
+    return "; ".join(part for part in (str(upstream["detail"]), again, age) if part)
 
 
 def _print_one(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun]) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
@@ -160,8 +160,9 @@ def _read(file: Path) -> LastRun | None:
     """None if there is none, or nothing of use: it is written again with the next change."""
     try:
         stored: Any = json.loads(file.read_bytes())
-        given = cast("Mapping[str, Any]", stored)
-        known = {one.name: type(one.default)(given[one.name]) for one in fields(LastRun) if one.name != "name"}
-        return LastRun(name=str(given["name"]), **known)
-    except (OSError, ValueError, KeyError, TypeError):
+        values: dict[str, Any] = {one.name: stored[one.name] for one in fields(LastRun)}
+    except (OSError, ValueError, LookupError, TypeError):
         return None
+    texts = {one.name for one in fields(LastRun) if one.type == "str"}
+    fits = all(isinstance(value, str if name in texts else int | float) for name, value in values.items())
+    return LastRun(**values) if fits else None
