@@ -14,7 +14,7 @@ import click
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.hosts.examination import host_files_examined
-from goat_mcp.cli.server_records import failure_line, last_runs, unknown_server
+from goat_mcp.cli.server_records import failure_line, is_news, last_runs, unknown_server
 from goat_mcp.cli.terminal import console, escaped
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.errors import ToolError
@@ -154,7 +154,7 @@ def _redacted(gateway: Gateway, finding: Finding) -> Finding:
 def _say(status: UpstreamStatus, run: LastRun | None) -> None:
     shown = "ok" if not status.reason_code else str(status.reason_code)
     what = f"{status.tool_count} tools, {status.version}" if status.version else str(status.state)
-    before = f"; {failure_line(run)}" if run is not None and run.failed_at_s else ""
+    before = f"; {failure_line(run)}" if run is not None and is_news(run) else ""
     line = escaped(f"{status.name}: {shown} ({what}){before}")
     if sys.stdout.isatty():
         from rich.text import Text

@@ -38,8 +38,8 @@ def logs(server: str | None, follow: bool, last: int, as_json: bool) -> None:
         _check_known(server, lines, running)
     shown_before: dict[tuple[int, str], list[str]] = {}
     of_stderr = list(_stderr_lines(running, server, shown_before))
-    earlier = [] if server is None or of_stderr else _earlier(server)
-    shown = [*(lines[-last:] if last else []), *of_stderr, *earlier]
+    earlier = _earlier(server) if server is not None and not of_stderr else ()
+    shown: list[dict[str, Any]] = [*(lines[-last:] if last else []), *of_stderr, *earlier]
     _print(shown, as_json)
     if not shown and not follow and not as_json:
         click.echo(f"Nothing has been logged{' about it' if server else ''}.", err=True)

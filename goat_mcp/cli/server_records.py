@@ -15,6 +15,8 @@ from goat_mcp.state.directory import StateDirectory
 if TYPE_CHECKING:  # it brings what it takes to write them
     from goat_mcp.gateway.status.last_runs import LastRun
 
+_DAY_S = 86_400
+
 
 def last_runs() -> dict[str, LastRun]:
     """Those in the state directory, by the `record` of a status document's upstream."""
@@ -29,7 +31,7 @@ def age(since_s: float) -> str:
 
 
 def span(seconds: int) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+    for unit, size in (("d", _DAY_S), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
@@ -37,6 +39,13 @@ def span(seconds: int) -> str:
 
 def iso(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_news(run: LastRun | None) -> bool:
+    """Whether it has failed and not worked since, or has failed within a day."""
+    if run is None or not run.failed_at_s:
+        return False
+    return run.worked_at_s <= run.failed_at_s or time.time() - run.failed_at_s < _DAY_S
 
 
 def failure_line(run: LastRun) -> str:

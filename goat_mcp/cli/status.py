@@ -11,7 +11,7 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
-from goat_mcp.cli.server_records import failure_line, last_runs, span, unknown_server
+from goat_mcp.cli.server_records import failure_line, is_news, last_runs, span, unknown_server
 from goat_mcp.cli.terminal import console, escaped, wrapped_table
 from goat_mcp.state.directory import StateDirectory
 
@@ -197,7 +197,7 @@ def _details(document: Mapping[str, Any], earlier: Mapping[str, LastRun], *, wit
         ]
         lines += [f"{name}: name_collision: {collision}" for collision in upstream["collisions"]]
         run = earlier.get(upstream.get("record", ""))
-        if run is not None and run.failed_at_s and not upstream["reason_code"]:
+        if run is not None and is_news(run) and not upstream["reason_code"]:
             lines.append(f"{name}: {failure_line(run)}")
             if run.worked_at_s <= run.failed_at_s and run.stderr_lines:
                 lines.append(f"{name}: stderr: {run.stderr_lines[-1]}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault, start_failure_in
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import ReasonCode, UpstreamFailure, UpstreamState
@@ -382,7 +382,7 @@ class Supervisor:
 
     def _note_failure(self, error: Exception) -> None:
         """A try to connect failed, or the connection broke in a way of its own."""
-        cause = _start_failure(error)
+        cause = start_failure_in(error)
         if cause is None:
             self._telemetry.unexpected("-", f"upstream {self.config.name}", error)
             cause = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(error).__name__}")
@@ -442,13 +442,3 @@ class Supervisor:
 
 _IDLE = "idle"
 _OUTDATED = "a client that can do other things came"
-
-
-def _start_failure(error: BaseException) -> StartFailure | None:
-    """The start failure in an exception, which task groups wrap."""
-    if isinstance(error, StartFailure):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return next((found for each in inner if (found := _start_failure(each)) is not None), None)
-    return None
