@@ -56,8 +56,7 @@ class Home:
         return [server.outcome for server in plan.sources[0].servers]
 
     def eject(self, *, keep_changes: bool = False) -> None:
-        _, change = plan_eject(Receipts(self.state, self.file), keep_changes=keep_changes)
-        self._undo(change)
+        self._undo(plan_eject(Receipts(self.state, self.file), keep_changes=keep_changes).change)
 
     def _undo(self, change: Change) -> None:
         replace_bytes(change.path, change.after, was=change.before)
