@@ -51,6 +51,6 @@ def host_named(name: str) -> Host:
     found = HOSTS.get(name.lower().replace("_", "-").replace(" ", "-"))
     if found is None:
         near = did_you_mean(name, HOSTS)
-        what = f"{name!r} is no host we know" + (f"; {near}" if near else "")
-        raise ToolError(ErrorCode.INPUT, what, f"Known: {', '.join(HOSTS)}.")
+        hint = f"; {near}" if near else ""
+        raise ToolError(ErrorCode.INPUT, f"{name!r} is no host we know{hint}", f"Known: {', '.join(HOSTS)}.")
     return found
