@@ -85,13 +85,17 @@ def confirmed(question: str) -> bool:
 
 
 def wrapped_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table whose cells are wrapped and never cut. The first column is a name: it stays on one line if it can."""
+    """A table whose cells are wrapped and never cut. The first column is a name: it stays on one line if it can.
+
+    Columns in which nothing stands are left out.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     longest_name = max((len(row[0]) for row in rows), default=0)
-    for at, header in enumerate(headers):
+    shown = [at for at in range(len(headers)) if at == 0 or any(row[at] for row in rows)]
+    for at, header in ((at, headers[at]) for at in shown):
         is_name = at == 0 and longest_name <= MAX_NAME_WIDTH
         table.add_column(
             header,
@@ -101,5 +105,5 @@ def wrapped_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Tabl
             style="cyan" if at == 0 else "",
         )
     for row in rows:
-        table.add_row(*(Text(escaped(cell)) for cell in row))
+        table.add_row(*(Text(escaped(row[at])) for at in shown))
     return table
