@@ -17,7 +17,7 @@ from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.importing import ImportPlan, SourcePlan, carry_out, plan_import
 from goat_mcp.cli.hosts.sources import Source, source_from, sources_of
 from goat_mcp.cli.hosts.switches import off_switch
-from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
@@ -25,7 +25,7 @@ from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
 
-@click.command("import")
+@click.command("import", epilog=known_hosts(pasted=False))
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @click.option("--from", "from_file", type=click.Path(path_type=Path), metavar="FILE", help="Read this file instead.")
 @click.option(
@@ -46,9 +46,7 @@ def import_servers(
 ) -> None:
     """Take over the MCP servers of other hosts, so that goat-mcp stands in front of them.
 
-    HOST is claude-desktop, claude-code, cursor, vscode, codex, gemini, windsurf, zed, copilot-cli, cline, kilo,
-    lm-studio, junie, opencode or goose. Without one, all that are found are read. What you have already is never
-    changed, and nothing comes twice.
+    Without a host, all that are found are read. What you have already is never changed, and nothing comes twice.
     """
     if move and not hosts:
         raise click.UsageError(
