@@ -1,4 +1,4 @@
-"""What `goat-mcp doctor` finds in the hosts' files: entries of goat-mcp that cannot work, and files that cannot be read."""
+"""What `goat-mcp doctor` finds in the hosts' files: entries of goat-mcp that cannot work, files that cannot be read."""
 
 from __future__ import annotations
 
