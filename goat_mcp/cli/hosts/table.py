@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from goat_mcp.cli.hosts.host import ConfigLocation, Host, Key, Variables, WorkspaceSource
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.suggestions import did_you_mean
 
 _COMMON: Mapping[str, Key] = {
     "command": Key.SAME,
@@ -237,9 +238,7 @@ def host_named(name: str) -> Host:
     """Raises `ToolError(INPUT)` for one that is not in the table, with the nearest one named."""
     found = HOSTS.get(name.lower().replace("_", "-").replace(" ", "-"))
     if found is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lower(), HOSTS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = did_you_mean(name, HOSTS)
+        hint = f"; {near}" if near else ""
         raise ToolError(ErrorCode.INPUT, f"{name!r} is no host we know{hint}", f"Known: {', '.join(HOSTS)}.")
     return found
