@@ -239,4 +239,5 @@ async def publish_status(gateway: Gateway) -> None:
     with suppress(OSError):
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
-    await StatusPublisher(gateway.status, files, gateway.announcements, gateway.telemetry.warning).run()
+    warn, last_runs = gateway.telemetry.warning, gateway.last_runs
+    await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs).run()
