@@ -26,7 +26,12 @@ def examine_host_files(environment: HostEnvironment, *, has_workspace: bool) -> 
     sources, broken = readable_sources(HOSTS.values(), environment)
     there = [source for source in sources if source.file.data is not None]
     findings = [
-        Finding(id="host_file", about=one.host.name, detail=one.problem.message, fix="Fix the file; the host needs it.")
+        Finding(
+            id="host_file",
+            about=str(one.path or one.host.title),
+            detail=one.problem.message,
+            fix="Fix the file; the host needs it.",
+        )
         for one in broken
     ]
     findings += [finding for source in there for finding in _entries_examined(source, has_workspace)]

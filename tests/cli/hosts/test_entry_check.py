@@ -23,7 +23,7 @@ FILES = {
 def found(home: Path, *, has_workspace: bool = False) -> list[tuple[str, str, str]]:
     environment = HostEnvironment("linux", home, {})
     findings = examine_host_files(environment, has_workspace=has_workspace).findings
-    return [(finding.id, finding.about, finding.severity) for finding in findings]
+    return [(finding.id, Path(finding.about).name, finding.severity) for finding in findings]
 
 
 def write(home: Path, host: str, content: Any) -> None:
@@ -73,8 +73,8 @@ def test_a_file_that_cannot_be_read_is_found_and_the_others_are_looked_at(tmp_pa
     write(tmp_path, "claude-desktop", {"goat": OURS})
 
     assert found(tmp_path) == [
-        ("host_file", "cursor", "warning"),
-        ("host_file", "codex", "warning"),
+        ("host_file", "mcp.json", "warning"),
+        ("host_file", "config.toml", "warning"),
         *NO_WORKSPACE,
     ]
     assert examine_host_files(HostEnvironment("linux", tmp_path, {}), has_workspace=True).count == 3
