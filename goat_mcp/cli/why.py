@@ -14,7 +14,9 @@ from goat_mcp.calls.permissions.approval import narrowest_rules
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
+from goat_mcp.cli.listing import QUIET
 from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.rights import LOCAL, OPERATOR
@@ -40,7 +42,7 @@ def why(
 
     Hooks are not run; they can only make it stricter. Exit status: 0 allowed or asked about, 5 denied.
     """
-    settings = flags.settings_from(**selection)
+    settings = flags.settings_from(**selection, defaults=QUIET)
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
     texts = key_value_pairs(arguments)
@@ -64,7 +66,8 @@ async def _explain(
     ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio", principal=principal)
     async with gateway.running():
         if gateway.registry.get(name) is None:
-            await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
+            with waiting_for(f"waiting for the server of {name} to start"):
+                await gateway.upstreams.until_started(name)
         try:
             tool = gateway.catalog.resolve(name)
             arguments = {**given, **typed_arguments(texts, tool.spec.input_schema)}
@@ -80,6 +83,8 @@ async def _explain(
         "reason": decision.explanation,
         "mode": permission.modes.default.value,
         "risk": call.spec.risk.name.lower(),
+        "tool_risk": tool.spec.risk.name.lower(),
+        "effects": list(tool.spec.effects),
     }
     if decision.rule is not None:
         facts["rule"] = decision.rule.text
@@ -106,4 +111,6 @@ def _print(facts: Mapping[str, Any]) -> None:
     if facts.get("would_be_allowed_by"):
         click.echo(escaped(f"  permissions.allow with {', '.join(facts['would_be_allowed_by'])} would let it pass"))
     if "risk" in facts:
-        click.echo(escaped(f"  mode {facts['mode']}, risk {facts['risk']}"))
+        of_this = f" (this call: {facts['risk']})" if facts["risk"] != facts["tool_risk"] else ""
+        effects = ", ".join(facts["effects"])
+        click.echo(escaped(f"  mode {facts['mode']}, risk {facts['tool_risk']}{of_this}; the tool {effects}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
@@ -80,6 +81,7 @@ class Telemetry:
                 self._without_secrets,  # after the traceback has become text, which quotes values
                 structlog.processors.JSONRenderer(ensure_ascii=True),
                 self._copied,
+                *([_in_words] if sys.stderr.isatty() else []),
             ],
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
@@ -87,3 +89,12 @@ class Telemetry:
 
     def _without_secrets(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
         return self._redactor.tree(event)
+
+
+def _in_words(logger: Any, method: str, line: Any) -> str:
+    """For a terminal: what a person reads. Files and pipes have the JSON."""
+    fields: dict[str, Any] = json.loads(line)
+    event, bug = fields.pop("event", ""), fields.pop("exception", "")
+    told = ", ".join(f"{name} {value}" for name, value in fields.items() if name not in ("level", "timestamp"))
+    first = f"goat-mcp: {event}: {told}" if told else f"goat-mcp: {event}"
+    return "\n".join(part for part in (" ".join(first.split()), bug) if part)

@@ -45,6 +45,7 @@ _OUR_KEYS = frozenset(
     {
         "naming",
         "timeout_s",
+        "start_timeout_s",
         "idle_timeout_s",
         "concurrency",
         "start",
@@ -130,6 +131,7 @@ def upstream_of(
         target=target,
         naming=_naming(given),
         timeout_s=_number(given, "timeout_s", DEFAULT_TIMEOUT_S),
+        start_timeout_s=_number(given, "start_timeout_s", 0.0) or None,
         idle_timeout_s=_number(given, "idle_timeout_s", 0.0) or None,
         concurrency=_concurrency(given),
         start=start,

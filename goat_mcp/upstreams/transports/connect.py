@@ -26,7 +26,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, StartFailure, TransportF
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.callers import Callers
-from goat_mcp.upstreams.transports.child_pipes import Outbox
+from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.connection import Connection
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
@@ -89,6 +89,8 @@ async def connect(
             raise
         except TimeoutError:
             raise StartFailure(ReasonCode.START_TIMEOUT, f"it did not answer within {start_timeout_s:g} s") from None
+        if isinstance(link, StdioTransport):
+            link.has_answered = True
         yield connection
 
 
