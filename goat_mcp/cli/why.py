@@ -68,14 +68,16 @@ async def _explain(
         if gateway.registry.get(name) is None:
             with waiting_for(f"waiting for the server of {name} to start"):
                 await gateway.upstreams.until_started(name)
+        about: dict[str, Any] = {}
         try:
             tool = gateway.catalog.resolve(name)
+            about = {"tool_risk": tool.spec.risk.name.lower(), "effects": list(tool.spec.effects)}
             arguments = {**given, **typed_arguments(texts, tool.spec.input_schema)}
             if isinstance(tool, ChecksInput):
                 await tool.checked(tool.validate(arguments))
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
-            return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}
+            return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code), **about}
     permission = gateway.pipeline.permission
     facts: dict[str, Any] = {
         "tool": call.spec.rule_name,
@@ -83,8 +85,7 @@ async def _explain(
         "reason": decision.explanation,
         "mode": permission.modes.default.value,
         "risk": call.spec.risk.name.lower(),
-        "tool_risk": tool.spec.risk.name.lower(),
-        "effects": list(tool.spec.effects),
+        **about,
     }
     if decision.rule is not None:
         facts["rule"] = decision.rule.text
