@@ -1,9 +1,10 @@
-"""Log lines, to stderr, one each. structlog is loaded with the first line, not at start."""
+"""Log lines, to stderr, one each: JSON, and words on a terminal. structlog is loaded with the first line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, MutableMapping
+import sys
+from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -44,12 +45,16 @@ class Telemetry:
         self._early.clear()
         self._copy_to = write
 
-    def _copied(self, logger: Any, method: str, line: Any) -> Any:
+    def _rendered(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+        line = json.dumps(event, default=repr)
+        self._copy(line)
+        return in_words(json.loads(line)) if sys.stderr.isatty() else line
+
+    def _copy(self, line: str) -> None:
         if self._copy_to is not None:
             self._copy_to(line)
         elif len(self._early) < _MAX_EARLY_LINES:
             self._early.append(line)
-        return line
 
     def debug(self, event: str, **fields: Any) -> None:
         if self._shows("debug"):
@@ -69,8 +74,6 @@ class Telemetry:
 
     @cached_property
     def _log(self) -> Any:
-        import sys
-
         import structlog
 
         structlog.configure(
@@ -79,9 +82,7 @@ class Telemetry:
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
                 structlog.processors.format_exc_info,
                 self._without_secrets,  # after the traceback has become text, which quotes values
-                structlog.processors.JSONRenderer(ensure_ascii=True),
-                self._copied,
-                *([_in_words] if sys.stderr.isatty() else []),
+                self._rendered,
             ],
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
@@ -91,10 +92,15 @@ class Telemetry:
         return self._redactor.tree(event)
 
 
-def _in_words(logger: Any, method: str, line: Any) -> str:
-    """For a terminal: what a person reads. Files and pipes have the JSON."""
-    fields: dict[str, Any] = json.loads(line)
-    event, bug = fields.pop("event", ""), fields.pop("exception", "")
-    told = ", ".join(f"{name} {value}" for name, value in fields.items() if name not in ("level", "timestamp"))
-    first = f"goat-mcp: {event}: {told}" if told else f"goat-mcp: {event}"
-    return "\n".join(part for part in (" ".join(first.split()), bug) if part)
+def in_words(event: Mapping[str, Any]) -> str:
+    """One event as a person reads it, in visible ASCII: `goat-mcp: warning: WHAT (field: value, ...)`."""
+    shown = {key: value for key, value in event.items() if key not in ("event", "level", "timestamp", "exception")}
+    fields = ", ".join(f"{key}: {_visible(value)}" for key, value in shown.items())
+    first = f"goat-mcp: {event.get('level', 'note')}: {_visible(event.get('event', ''))}"
+    trace = [_visible(line) for line in str(event.get("exception", "")).splitlines()]
+    return "\n".join([f"{first} ({fields})" if fields else first, *trace])
+
+
+def _visible(value: Any) -> str:
+    text = json.dumps(value).replace("\x7f", "\\u007f")
+    return text[1:-1].replace('\\"', '"') if isinstance(value, str) else text
