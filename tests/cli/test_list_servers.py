@@ -181,7 +181,7 @@ def test_one_server_is_started_alone_and_its_end_is_the_exit_status(tmp_path: Pa
     ("words", "said"),
     [
         (("--server", "on"), "no upstream is called 'on'; did you mean one?"),
-        (("--servr", "one"), "No such option"),
+        (("--servr", "one"), "no option --servr; did you mean --server?"),
         (("--mode", "fast"), "fast"),
     ],
 )
