@@ -193,9 +193,8 @@ def _entry_notes(name: str, entry: Mapping[str, Any], path: Path) -> list[str]:
         notes.append(str(missing))
     for arg in entry.get("args", ()):
         if not arg.startswith(("-", "/", "~")) and Path(arg).is_file():
-            notes.append(
-                f"{arg} is looked for in the directory that the server starts in; {Path(arg).absolute()} is not"
-            )
+            whole = Path(arg).absolute()
+            notes.append(f"{arg} is found only if the server starts in the directory you are in; {whole} always is")
     return notes
 
 

@@ -25,7 +25,6 @@ _COMMANDS = {
     "enable": "Use a server or a tool.",
     "disable": "Switch one off.",
     "restart": "Start a server again.",
-    "preset": "Choose a set of tools.",
     "config": "Read or change settings.",
     "serve": "Serve MCP to a host.",
     "list": "List all tools.",

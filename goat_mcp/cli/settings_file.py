@@ -13,11 +13,13 @@ import click
 from goat_mcp.cli.host_changes import shown_diff
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.own_file import change_of, say_change, text_of, write_change
-from goat_mcp.cli.running_servers import fields, readers_of, say_followers
+from goat_mcp.cli.running_servers import fields, readers_of, say_followers, who
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import mapping
 from goat_mcp.gateway.settings_check import settings_problems
 from goat_mcp.settings.settings import path_keys
+from goat_mcp.settings.yaml_text import REMOVED, edited_yaml, read_yaml
 from goat_mcp.state.directory import StateDirectory, config_folder
 from goat_mcp.state.trust import FILE_NAME
 from goat_mcp.state.trust.project import whole_project
@@ -67,10 +69,10 @@ class SettingsEdit:
                     f"goat-mcp trust {shlex.quote(str(self.path.parent))}"
                 )
             )
-        elif are_followed:
+        elif are_followed or not (readers := readers_of(self.path)):
             say_followers(readers_of(self.path))
         else:
-            click.echo("Running servers read this setting at their next start.")
+            click.echo(escaped(f"Read at the next start only, of {', '.join(map(who, readers))}"))
 
     def fields(self, *, dry_run: bool) -> dict[str, Any]:
         """For `--json`."""
@@ -109,9 +111,18 @@ def _trust(path: Path) -> None:
         TrustStore(StateDirectory.default()).trust(path, whole_project(found, path_keys()).sha256)
 
 
+def without_key(text: str, key: str) -> str:
+    """The text without a key, and without the levels above it that would be empty."""
+    path = key.split(".")
+    text = edited_yaml(text, path, REMOVED)
+    while (path := path[:-1]) and value_in(read_yaml(text), ".".join(path)) == {}:
+        text = edited_yaml(text, path, REMOVED)
+    return text
+
+
 def value_in(tree: Mapping[str, Any], key: str) -> Any:
     """What a tree holds under a key; None if nothing."""
     found: Any = tree
     for name in key.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None  # type: ignore[reportUnknownMemberType]  # YAML
+        found = mapping(found).get(name)
     return found

@@ -24,14 +24,16 @@ from goat_mcp.cli.running_servers import fields, readers_of, say_followers
 from goat_mcp.cli.settings_file import SettingsEdit, edited_settings
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import items, mapping
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.tools import ToolSelection
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import Settings
-from goat_mcp.settings.yaml_text import edited_list, edited_yaml, read_yaml
+from goat_mcp.settings.yaml_text import edited_list, read_yaml
 
 Kind = Literal["server", "tool"]
 
@@ -90,9 +92,10 @@ def _meant(names: Sequence[str], gateway: Gateway, kind: Kind | None) -> Wanted:
         as_server = servers_called(name, servers) if kind != "tool" else []
         selection = _selection(name, gateway) if kind != "server" else None
         if as_server and selection is not None:
+            server = f"the server {as_server[0].name} (in {as_server[0].file.path})"
             raise ToolError(
                 ErrorCode.INPUT,
-                f"{name!r:.100} is the server {as_server[0].name} (in {as_server[0].file.path}) and the tool {selection[0]}",
+                f"{name!r:.100} is {server} and the tool {selection[0]}",
                 "Say which is meant: --server or --tool.",
             )
         if len(as_server) > 1:
@@ -110,11 +113,7 @@ def _meant(names: Sequence[str], gateway: Gateway, kind: Kind | None) -> Wanted:
 def _selection(name: str, gateway: Gateway) -> tuple[str, ToolSpec | None] | None:
     """What `catalog.deny` calls it, and the tool; None if it is nothing that can be selected."""
     if name.startswith((TOOLSET_PREFIX, PRESET_PREFIX)):
-        prefix, _, rest = name.partition(":")
-        known = (
-            (*get_args(Toolset), *gateway.declared.toolsets) if f"{prefix}:" == TOOLSET_PREFIX else _presets(gateway)
-        )
-        return (name, None) if rest in known else None
+        return (name, None) if name in _sets(gateway) else None
     tools = gateway.registry.snapshot.tools
     tool = tools.get(name) or tools.get(TOOL_ALIASES.get(name, ""))
     found = tool.spec if tool is not None else next((t.spec for t in tools.values() if t.spec.rule_name == name), None)
@@ -129,8 +128,11 @@ def _selection(name: str, gateway: Gateway) -> tuple[str, ToolSpec | None] | Non
     return None
 
 
-def _presets(gateway: Gateway) -> list[str]:
-    return [*own_presets(), *gateway.settings.catalog.presets]
+def _sets(gateway: Gateway) -> list[str]:
+    """Every toolset and preset, as selections name them."""
+    toolsets = (*get_args(Toolset), *gateway.declared.toolsets)
+    presets = (*own_presets(), *gateway.settings.catalog.presets)
+    return [*(f"{TOOLSET_PREFIX}{name}" for name in toolsets), *(f"{PRESET_PREFIX}{name}" for name in presets)]
 
 
 def _unknown(name: str, gateway: Gateway, servers: Sequence[OwnServer], kind: Kind | None) -> ToolError:
@@ -139,16 +141,16 @@ def _unknown(name: str, gateway: Gateway, servers: Sequence[OwnServer], kind: Ki
         return ToolError(
             ErrorCode.INPUT,
             f"the server {declared[0]} stands in none of your files of upstreams, but in a manifest or a project",
-            f"Switch it there, or all of its tools off with: goat-mcp config set catalog.deny {UPSTREAM_PREFIX}{declared[0]}",
+            f"Switch it there, or its tools off: goat-mcp config set catalog.deny {UPSTREAM_PREFIX}{declared[0]}",
         )
     known_servers = [one.name for one in servers] if kind != "tool" else []
     known_tools = list(gateway.registry.snapshot.tools) if kind != "server" else []
-    if name.startswith(PRESET_PREFIX):
-        known_tools = [f"{PRESET_PREFIX}{one}" for one in _presets(gateway)]
-    elif name.startswith(TOOLSET_PREFIX):
-        known_tools = [f"{TOOLSET_PREFIX}{one}" for one in (*get_args(Toolset), *gateway.declared.toolsets)]
+    if name.startswith((PRESET_PREFIX, TOOLSET_PREFIX)):
+        known_tools = _sets(gateway)
     what = kind or "server, tool, toolset or preset"
     hint = did_you_mean(name, [*known_servers, *known_tools])
+    if kind != "server" and (off := why_off(name)) is not None:
+        return ToolError(ErrorCode.NOT_FOUND, off.message, f"Switch them on: goat-mcp enable {TOOLSET_PREFIX}goa")
     message = f"no {what} is called {name!r:.100}" + (f"; {hint}" if hint else "")
     return ToolError(ErrorCode.NOT_FOUND, message, "See: goat-mcp list")
 
@@ -170,8 +172,7 @@ def _edit(
 
 def _switched_on(text: str, word: str, spec: ToolSpec | None, gateway: Gateway) -> str:
     names = {word} if spec is None else {spec.name, spec.rule_name, *_aliases(spec.name)}
-    catalog = read_yaml(text).get("catalog") or {}
-    denied: Any = catalog.get("deny") or []
+    denied = items(mapping(read_yaml(text).get("catalog")).get("deny"))
     if gone := [one for one in denied if one in names]:
         text = edited_list(text, ("catalog", "deny"), remove=gone)
     kept = [one for one in gateway.settings.catalog.deny if one not in names]
@@ -187,13 +188,7 @@ def _switched_on(text: str, word: str, spec: ToolSpec | None, gateway: Gateway) 
             f"Take that out first: goat-mcp enable {by[0]}",
         )
     if toolset not in chosen.toolsets and not labels & chosen.also_on and toolset != "meta":
-        has_own = isinstance(catalog.get("toolsets"), list)
-        add = edited_list if has_own else None
-        text = (
-            add(text, ("catalog", "toolsets"), add=[toolset])
-            if add is not None
-            else edited_yaml(text, ("catalog", "toolsets"), [toolset])
-        )
+        text = edited_list(text, ("catalog", "toolsets"), add=[toolset])
     if chosen.allow is not None and not chosen.allow & labels:
         text = edited_list(text, ("catalog", "allow"), add=[word])
     return text
@@ -223,10 +218,8 @@ def _still_otherwise(wanted: Wanted, *, on: bool) -> list[str]:
     notes: list[str] = []
     for spec in specs:
         if now.catalog.shows(spec) is not on:
-            decides = _deciding(now.settings)
-            notes.append(
-                f"{spec.name} is still {'off' if on else 'on'} here: {decides} decides. See: goat-mcp config list"
-            )
+            is_now = f"{spec.name} is still {'off' if on else 'on'} here"
+            notes.append(f"{is_now}: {_deciding(now.settings)} decides. See: goat-mcp config list")
     return notes
 
 

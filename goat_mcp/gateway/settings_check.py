@@ -5,6 +5,7 @@ A start stops at the first problem; a person who fixes a file wants to see all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,14 @@ from goat_mcp.gateway.build.manifests import declared_toolsets
 from goat_mcp.gateway.build.manifests import read as read_manifests
 from goat_mcp.gateway.build.rule_loading import rules_of
 from goat_mcp.gateway.build.tools import DeclaredToolsets, ToolSelection
+from goat_mcp.settings.json_spans import object_at, skip_blanks
 from goat_mcp.settings.settings import BrokenSettings, Settings, path_keys, problems_in, settings_of
+from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.state.trust.project import with_absolute_paths
-from goat_mcp.state.trust.settings_file import BrokenFile, SettingsFile
+from goat_mcp.state.trust.settings_file import BrokenFile, SettingsFile, read_users_file
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, load_upstream_files
+from goat_mcp.upstreams.status import ReasonCode
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,35 @@ class FileProblem:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else str(self.file)
         return f"{place}: {self.key}: {self.what}" if self.key else f"{place}: {self.what}"
+
+
+def problems_of_file(path: Path) -> list[FileProblem]:
+    """All problems of a file on disk: of settings, or of servers if its name ends with .json."""
+    try:
+        data = read_users_file(path).data
+    except BrokenFile as broken:
+        return [FileProblem(path, 0, "", str(broken).removeprefix(str(path)).lstrip(": "))]
+    return _servers_problems(path, data) if path.suffix == ".json" else settings_problems(path, data)
+
+
+def _servers_problems(path: Path, data: bytes) -> list[FileProblem]:
+    try:
+        files = load_upstream_files([path], contents={path: data})
+    except BrokenUpstreamsFile as broken:
+        line = re.match(r"line (\d+), ", broken.what)
+        return [FileProblem(path, int(line[1]) if line else 0, "", broken.what)]
+    return [
+        FileProblem(path, _line_of_server(data, one.name), f"mcpServers.{one.name}", one.message)
+        for one in files.problems
+        if one.reason_code is not ReasonCode.DISABLED
+    ]
+
+
+def _line_of_server(data: bytes, name: str) -> int:
+    text = data.decode("utf-8-sig")
+    servers = object_at(text, skip_blanks(text, 0)).last("mcpServers")
+    member = object_at(text, servers.value_start).last(name) if servers is not None else None
+    return 0 if member is None else text.count("\n", 0, member.start) + 1
 
 
 def settings_problems(path: Path, data: bytes) -> list[FileProblem]:
@@ -72,25 +107,33 @@ def _unusable(settings: Settings) -> Iterator[tuple[str, str]]:
     without_rules = settings.model_copy(update={"permissions": type(listed)()})
     yield from _tried("bash", lambda: rules_of(without_rules))
     manifests = read_manifests(settings)
-    toolsets = {} if manifests is None else declared_toolsets(manifests.users)
+    toolsets: DeclaredToolsets = {} if manifests is None else declared_toolsets(manifests.users)
     resources = () if manifests is None else [tool.name for tool in (*manifests.users.tools, *manifests.shipped.tools)]
+    upstreams = _upstreams(settings)
+
+    def only(key: str, entry: str) -> Callable[[], object]:
+        catalog = settings.catalog.model_copy(update={"allow": None, "deny": (), key: (entry,)})
+        changed = settings.model_copy(update={"catalog": catalog})
+        return ToolSelection(changed, upstreams, toolsets, resources).filter
+
     for key in ("allow", "deny", "toolsets"):
         entries: Sequence[str] = getattr(settings.catalog, key) or ()
         for index, entry in enumerate(entries):
-            yield from _tried(f"catalog.{key}.{index}", _choice(settings, key, entry, toolsets, resources))
+            yield from _tried(f"catalog.{key}.{index}", only(key, entry))
     plain = settings.model_copy(update={"catalog": settings.catalog.model_copy(update={"allow": None, "deny": ()})})
-    chosen = ToolSelection(plain, (), toolsets, resources)
+    chosen = ToolSelection(plain, upstreams, toolsets, resources)
     yield from _tried("catalog.presets", chosen.filter)
     yield from _tried("profiles", chosen.profiles)
 
 
-def _choice(
-    settings: Settings, key: str, entry: str, toolsets: DeclaredToolsets, resources: Sequence[str]
-) -> Callable[[], object]:
-    only = {"allow": None, "deny": (), key: (entry,)}
-    catalog = settings.catalog.model_copy(update=only)
-    # A flat name may be a tool of an upstream, which is not known here.
-    return ToolSelection(settings.model_copy(update={"catalog": catalog}), (), toolsets, resources).filter
+def _upstreams(settings: Settings) -> Sequence[UpstreamConfig]:
+    """Those that are named, as far as they can be read: their tools may have flat names, which selections may use."""
+    own = own_upstreams_file()
+    files = settings.upstreams or ((own,) if own.is_file() else ())
+    try:
+        return load_upstream_files(files).configs
+    except BrokenUpstreamsFile:
+        return ()
 
 
 def _tried(key: str, use: Callable[[], object]) -> Iterator[tuple[str, str]]:

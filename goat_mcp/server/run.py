@@ -225,8 +225,8 @@ async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
 
 
 async def publish_status(gateway: Gateway) -> None:
-    """Publish what `goat-mcp status` and other programs of the user read, and do what `goat-mcp restart` asks for, until
-    cancelled; nothing is left then.
+    """Publish what `goat-mcp status` and other programs of the user read, and start upstreams again that
+    `goat-mcp restart` names, until cancelled; nothing is left then.
 
     Nothing of it runs at start: the client's first list and what its first call needs come before.
     """

@@ -219,6 +219,11 @@ def setting_keys() -> list[str]:
     return [key for key, _ in _fields_below(Settings, "")]
 
 
+def setting_types() -> list[tuple[str, Any]]:
+    """Every setting's key and the type of its value."""
+    return list(_fields_below(Settings, ""))
+
+
 def path_keys() -> frozenset[str]:
     """The settings that hold paths."""
     return frozenset(key for key, annotation in _fields_below(Settings, "") if _holds_path(annotation))
