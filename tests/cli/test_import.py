@@ -107,10 +107,14 @@ def test_a_file_that_was_changed_since_is_left_alone_until_the_user_says(tmp_pat
 
     refused = run("eject", "claude-desktop", cwd=tmp_path)
     left = desktop.read_bytes()
-    done("eject", "claude-desktop", "--keep-changes", cwd=tmp_path)
+    kept = done("eject", "claude-desktop", "--keep-changes", cwd=tmp_path).stdout
 
     assert refused.returncode == 1 and "has been changed since" in refused.stderr and "--keep-changes" in refused.stderr
     assert left == changed
+    changes = ["  server added was added", "  key globalShortcut was changed"]
+    assert [line for line in refused.stderr.splitlines() if line.startswith("  ")] == changes
+    assert [line for line in kept.splitlines() if line in changes] == changes
+    assert "has its servers back" in kept and "is as it was" not in kept
     assert json.loads(desktop.read_text()) == {
         **before,
         "globalShortcut": "F1",
@@ -268,7 +272,7 @@ def test_where_there_was_no_file_there_is_none_after_uninstalling(tmp_path: Path
 def test_a_host_nobody_knows_is_told_with_the_nearest(tmp_path: Path) -> None:
     ended = run("import", "cluade-desktop", cwd=tmp_path)
 
-    assert ended.returncode == 1 and "did you mean claude-desktop?" in ended.stderr
+    assert ended.returncode == 1 and "did you mean claude-desktop" in ended.stderr
 
 
 def test_where_settings_name_other_upstreams_nothing_is_moved(tmp_path: Path, desktop: Path) -> None:

@@ -45,8 +45,8 @@ def ok(shell: Shell, *words: str) -> str:
     return done.stdout
 
 
-def refused(shell: Shell, *words: str, code: int = 1, **variables: str) -> str:
-    done = shell.run(*words, **variables)
+def refused(shell: Shell, *words: str, code: int = 1, by_model: bool = False) -> str:
+    done = shell.run(*words, **({"GOAT_MCP_CALL": "1.call"} if by_model else {}))
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
 
@@ -229,7 +229,7 @@ def test_restart_without_a_running_server_says_so(shell: Shell) -> None:
     ],
 )
 def test_a_command_that_a_model_runs_changes_nothing(shell: Shell, words: tuple[str, ...]) -> None:
-    told = refused(shell, *words, GOAT_MCP_CALL="1.call")
+    told = refused(shell, *words, by_model=True)
 
     assert "a command that a model runs cannot" in told
     assert not own(shell).parent.exists()

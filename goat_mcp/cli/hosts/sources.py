@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goat_mcp.cli.hosts.host import Host, HostEnvironment
+from goat_mcp.cli.hosts.host import ConfigLocation, Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -41,7 +41,7 @@ class Source:
 
 def sources_of(host: Host, environment: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
     """The files of one host, those of a project if one is named. They need not be there."""
-    user = None if host.user is None else environment.path(host.user)
+    user = environment.user_file(host)
     if project is None:
         if user is not None:
             yield Source(read_host_file(host, user))
@@ -62,6 +62,50 @@ def one_source(host: Host, environment: HostEnvironment, project: Path | None) -
     return found
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """A host whose file cannot be read."""
+
+    host: Host
+    path: Path | None
+    problem: ToolError
+
+
+def readable_sources(
+    hosts: Iterable[Host], environment: HostEnvironment, project: Path | None = None
+) -> tuple[list[Source], list[Unreadable]]:
+    """The files of several hosts, and those that cannot be read. Those that are not there are among the first."""
+    found: list[Source] = []
+    broken: list[Unreadable] = []
+    for host in hosts:
+        try:
+            for source in sources_of(host, environment, project):
+                path = source.file.path
+                try:
+                    _ = source.file.entries
+                    found.append(source)
+                except ToolError as problem:
+                    broken.append(Unreadable(host, path, problem))
+        except ToolError as problem:
+            broken.append(Unreadable(host, environment.user_file(host), problem))
+    return found, broken
+
+
+def is_here(source: Source, environment: HostEnvironment) -> bool:
+    """Whether the host seems to be used on this computer: its file is there, or a folder of its own for it."""
+    shared = {environment.path(place) for place in _SHARED_FOLDERS}
+    folder = source.file.path.parent
+    return source.file.data is not None or (source.project is None and folder.is_dir() and folder not in shared)
+
+
+_SHARED_FOLDERS = (
+    ConfigLocation(any="{home}"),
+    ConfigLocation(any="{config}"),
+    ConfigLocation(any="{support}"),
+    ConfigLocation(any="{appdata}"),
+)
+
+
 def source_from(file: Path, host: Host | None, project: Path | None) -> Source:
     """A file that the user names. Without a host, its name and its content tell the notation."""
     found = read_host_file(host or _host_like(file), file.absolute())
@@ -74,7 +118,8 @@ def _host_like(file: Path) -> Host:
     if file.suffix == ".toml":
         return HOSTS["codex"]
     if file.suffix in (".yaml", ".yml"):
-        return HOSTS["goose"]
+        found = HOSTS["goose"]
+        return HOSTS["continue"] if "mcpServers" in read_host_file(found, file).tree else found
     if file.name == "claude_desktop_config.json":
         return HOSTS["claude-desktop"]
     tree = read_host_file(HOSTS["vscode"], file).tree
