@@ -269,8 +269,10 @@ def _problems_of(invalid: ValidationError) -> Iterator[tuple[str, str]]:
         if error["type"] == "extra_forbidden":
             yield key, f"no such setting{nearest(key)}"
         else:
-<<<<<<< HEAD
-            yield key, f"{demand_of(error)}; got {_shown(key, error['input'])}"
+            near = suggestions.did_you_mean(
+                str(error["input"]), _QUOTED.findall(error.get("ctx", {}).get("expected", ""))
+            )
+            yield key, "; ".join(filter(None, (f"{demand_of(error)}; got {_shown(key, error['input'])}", near)))
 
 
 def problems_in(tree: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -280,15 +282,6 @@ def problems_in(tree: Mapping[str, Any]) -> list[tuple[str, str]]:
     except ValidationError as invalid:
         return list(_problems_of(invalid))
     return []
-=======
-            near = suggestions.did_you_mean(
-                str(error["input"]), _QUOTED.findall(error.get("ctx", {}).get("expected", ""))
-            )
-            lines.append(
-                "; ".join(filter(None, (f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}", near)))
-            )
-    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
->>>>>>> trunk
 
 
 def _shown(key: str, value: Any) -> str:

@@ -46,7 +46,7 @@ def ok(shell: Shell, *words: str) -> str:
 
 
 def refused(shell: Shell, *words: str, code: int = 1, by_model: bool = False) -> str:
-    done = shell.run(*words, **({"GOAT_MCP_CALL": "1.call"} if by_model else {}))
+    done = shell.run(*words, GOAT_MCP_CALL="1.call" if by_model else "")
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr
 
@@ -203,7 +203,7 @@ def test_mistakes_of_disable_are_named(shell: Shell) -> None:
 
     assert "did you mean Grep?" in refused(shell, "disable", "Grap")
     assert "Say which is meant: --server or --tool." in refused(shell, "disable", "Bash")
-    assert "did you mean preset:core, " in refused(shell, "disable", "preset:cor")
+    assert "did you mean preset:core?" in refused(shell, "disable", "preset:cor")
     assert json.loads(ok(shell, "disable", "--tool", "Bash", "--json"))["switched"] == [
         {"kind": "tool", "name": "Bash", "file": str(own(shell, "goat-mcp.yaml"))}
     ]
