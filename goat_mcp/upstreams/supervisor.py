@@ -16,12 +16,12 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
-from goat_mcp.upstreams.config.launchers import start_timeout_s, still_starting
+from goat_mcp.upstreams.config.launchers import called_too_early, start_timeout_s
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault, start_failure_in
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
-from goat_mcp.upstreams.status import ReasonCode, UpstreamState
+from goat_mcp.upstreams.status import ReasonCode, UpstreamFailure, UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.callers import Callers
@@ -115,6 +115,7 @@ class Supervisor:
         self.reason_code: ReasonCode | Literal[""] = ""
         self.detail = ""
         self.last_connection: Connection | None = None
+        self.last_failure: UpstreamFailure | None = None
 
     # What others ask of it
 
@@ -202,7 +203,9 @@ class Supervisor:
         if attempt.connection is not None:
             return attempt.connection
         # What it has failed with before says more.
-        raise attempt.failure or (self._down() if self.reason_code else self._still_starting())
+        raise attempt.failure or (
+            self._down() if self.reason_code else called_too_early(self.config, self.start_timeout_s)
+        )
 
     def begin_use(self) -> None:
         self._in_use += 1
@@ -300,7 +303,7 @@ class Supervisor:
         if time.monotonic() - started_s > self._limits.stable_after_s:
             self._retry.worked()
         self._retry.failed(time.monotonic())
-        self.reason_code, self.detail = ReasonCode.LOST, life.why
+        self._failed_because(ReasonCode.LOST, life.why)
         self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
         if self._retry.is_open(time.monotonic()):
             self._fail_attempt(ReasonCode.LOST, life.why)
@@ -408,8 +411,12 @@ class Supervisor:
         """Whether somebody has logged in since."""
         return refusal is not None and self._login is not None and self._login.stored() != refusal.stored
 
-    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+    def _failed_because(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
+        self.last_failure = UpstreamFailure(reason_code, why, time.time())
+
+    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+        self._failed_because(reason_code, why)
         is_down = self._lacks_workspace or self._retry.is_open(time.monotonic())
         self._enter(UpstreamState.FAILED if is_down else UpstreamState.WAITING)
         self._failed()
@@ -417,14 +424,6 @@ class Supervisor:
         self._attempt.failure = self._down()
         self._attempt.settled.set()
         self._attempt = _Attempt()
-
-    def _still_starting(self) -> ToolError:
-        return ToolError(
-            ErrorCode.UPSTREAM_DOWN,
-            f"upstream {self.config.name}: {still_starting(self.config, self.start_timeout_s)}; the call did not run",
-            "The start goes on. Call again in a moment.",
-            facts={"upstream": self.config.name, "reason": ReasonCode.STARTING},
-        )
 
     def _down(self) -> ToolError:
         wait_s = self._retry.wait_s(time.monotonic())

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import NamedTuple
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode
 
 _RUNNERS = {
     "npx": "npm",
@@ -72,3 +74,13 @@ def still_starting(config: UpstreamConfig, timeout_s: float) -> str:
     if launcher is None:
         return f"it is still starting; it has {timeout_s:g} s to answer"
     return f"it is still starting; {launcher.name} may be downloading it first and has {timeout_s:g} s for that"
+
+
+def called_too_early(config: UpstreamConfig, timeout_s: float) -> ToolError:
+    """What a call learns that has waited for the start as long as a call does."""
+    return ToolError(
+        ErrorCode.UPSTREAM_DOWN,
+        f"upstream {config.name}: {still_starting(config, timeout_s)}; the call did not run",
+        "The start goes on. Call again in a moment.",
+        facts={"upstream": config.name, "reason": ReasonCode.STARTING},
+    )

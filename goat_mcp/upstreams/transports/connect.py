@@ -88,7 +88,9 @@ async def connect(
                 raise StartFailure(ReasonCode.START_FAILED, failure.message) from None
             raise
         except TimeoutError:
-            raise StartFailure(ReasonCode.START_TIMEOUT, f"it did not answer within {start_timeout_s:g} s") from None
+            why = f"it did not answer within {start_timeout_s:g} s"
+            end = link.stderr_end() if isinstance(link, StdioTransport) else ""
+            raise StartFailure(ReasonCode.START_TIMEOUT, why + end) from None
         if isinstance(link, StdioTransport):
             link.has_answered = True
         yield connection
