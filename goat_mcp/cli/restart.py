@@ -33,15 +33,19 @@ def restart(name: str, as_json: bool) -> int:
     """
     refuse_if_run_by_a_model("start servers again")
     documents = running()
-    having = [one for one in documents if any(name in (up["name"], up["server"]) for up in one["upstreams"])]
-    if not having:
-        return _nobody(name, documents, as_json)
+    if not documents:
+        click.echo(json.dumps({"name": name, "running": []}) if as_json else "No goat-mcp is running: nothing to do.")
+        return exit_codes.OK
     request = RestartRequest(StateDirectory.default(), name)
     try:
         with waiting_for(f"{name}: starting again") as line:
-            answers = _answers(request, [one["pid"] for one in having], line, name)
+            answers = _answers(request, [one["pid"] for one in documents], line, name)
     finally:
         request.end()
+    having = [one for one in documents if answers.get(one["pid"], {}).get("state") != "unknown"]
+    if not having:
+        # None has it: what their files of servers say is known to each, and to `list`.
+        raise no_server(name, sorted({up["name"] for one in documents for up in one["upstreams"]}))
     results = [{**_who(one), **answers.get(one["pid"], {"state": "no answer"})} for one in having]
     if as_json:
         click.echo(json.dumps({"name": name, "running": results}))
@@ -49,16 +53,6 @@ def restart(name: str, as_json: bool) -> int:
         for one, result in zip(having, results, strict=True):
             click.echo(escaped(f"{who(one)}: {_words(result)}"))
     return exit_codes.OK if all(result["state"] == "ready" for result in results) else exit_codes.UNREACHABLE
-
-
-def _nobody(name: str, documents: Sequence[Mapping[str, Any]], as_json: bool) -> int:
-    if documents:
-        raise no_server(name, sorted({up["name"] for one in documents for up in one["upstreams"]}))
-    if as_json:
-        click.echo(json.dumps({"name": name, "running": []}))
-    else:
-        click.echo("No goat-mcp is running: there is nothing to start again.")
-    return exit_codes.OK
 
 
 def _answers(request: RestartRequest, pids: Sequence[int], line: Waiting, name: str) -> dict[int, dict[str, Any]]:
@@ -83,8 +77,6 @@ def _words(result: Mapping[str, Any]) -> str:
     state = result["state"]
     if state == "ready":
         return f"started again, {result['tool_count']} tools"
-    if state == "unknown":
-        return "has no server of this name any more"
     if state == "no answer":
         return "did not answer; it may be busy, or an older version"
     why = f": {result['reason_code']}: {result['detail']}" if result.get("reason_code") else ""

@@ -119,6 +119,8 @@ def _selection(name: str, gateway: Gateway) -> tuple[str, ToolSpec | None] | Non
     found = tool.spec if tool is not None else next((t.spec for t in tools.values() if t.spec.rule_name == name), None)
     if found is not None:
         return found.rule_name, found
+    if name in gateway.settings.catalog.deny:
+        return name, None
     server, separator, own = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
     is_listed = any(one.startswith(f"{UPSTREAM_PREFIX}{server}{SEPARATOR}") for one in tools)
     if name.startswith(UPSTREAM_PREFIX) and separator and own and not is_listed:

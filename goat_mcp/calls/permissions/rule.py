@@ -7,7 +7,6 @@ Several allow rules may cover one script together (see `decide`). A rule that is
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from goat_mcp.core.names import (
     split_name,
 )
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
@@ -362,8 +362,7 @@ def _parse_name(name: str, may_name_all: bool, others: Collection[str]) -> Rule:
         tool = name if name in others else TOOL_ALIASES.get(name, name)
         if SEPARATOR not in tool and tool not in names_of_ours() and tool not in others:
             known = (*others, *builtin_names())
-            near = difflib.get_close_matches(tool, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(known)} and mcp__SERVER__TOOL"
+            hint = did_you_mean(tool, known) or f"tools are {', '.join(known)} and mcp__SERVER__TOOL"
             raise ValueError(f"names no tool; {hint}")
         return Rule(name, tool=tool)
     server_only = name.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")

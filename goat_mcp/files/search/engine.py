@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.files.search import ripgrep
 from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.path_rules import RuledPaths
@@ -198,13 +199,11 @@ class Search:
         return False
 
     def _unknown_type(self, name: str) -> ToolError:
-        from difflib import get_close_matches  # only an error needs it
-
         near: list[str] = []
         with suppress(OSError, subprocess.SubprocessError):
             arguments = [self.ripgrep.program, "--no-config", "--type-list"]
             listed = subprocess.run(arguments, capture_output=True, text=True, timeout=_TYPES_LIMIT_S, check=True)
-            near = get_close_matches(name, [line.partition(":")[0] for line in listed.stdout.splitlines()], n=3)
+            near = nearest(name, [line.partition(":")[0] for line in listed.stdout.splitlines()], most=3)
         return ToolError(
             ErrorCode.INPUT,
             f"type: unknown file type {cut_middle(name, 60)!r}",
