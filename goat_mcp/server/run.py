@@ -242,6 +242,7 @@ async def publish_status(gateway: Gateway) -> None:
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
     restarts = RestartRequests(gateway.state, os.getpid(), gateway.upstreams, gateway.telemetry, gateway.redactor)
+    warn, last_runs = gateway.telemetry.warning, gateway.last_runs
     async with anyio.create_task_group() as group:
         group.start_soon(restarts.watch)
-        await StatusPublisher(gateway.status, files, gateway.announcements, gateway.telemetry.warning).run()
+        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs).run()

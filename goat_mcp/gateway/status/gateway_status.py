@@ -21,6 +21,7 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.core.version import __version__
 from goat_mcp.files.search.deadline import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.status.last_runs import record_key
 from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
@@ -29,7 +30,7 @@ from goat_mcp.upstreams.upstreams import Upstreams
 
 STATUS_URI = "goat://status"
 _OPERATORS = ("config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
-_OPERATORS_OF_UPSTREAM = ("stderr_tail", "file", "target")
+_OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
 class GatewayStatus:
@@ -54,8 +55,15 @@ class GatewayStatus:
         self._problems = problems
         self._started_s = started_s
 
-    def raw(self) -> dict[str, Any]:
-        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere."""
+    def upstreams(self) -> tuple[list[UpstreamStatus], Sequence[UpstreamConfig]]:
+        """How each stands now, and what is configured."""
+        return self._upstreams.status(), self._upstreams.configs
+
+    def raw(self, statuses: Sequence[UpstreamStatus] | None = None) -> dict[str, Any]:
+        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere.
+
+        `statuses` are those of the upstreams, if somebody has asked for them just now.
+        """
         now_s = time.time()
         configs = {config.name: config for config in self._upstreams.configs}
         return {
@@ -76,7 +84,7 @@ class GatewayStatus:
             "problems": self._problems(),
             "upstreams": [
                 upstream_entry(status, configs.get(status.name) if status.server else None, now_s)
-                for status in self._upstreams.status()
+                for status in (self._upstreams.status() if statuses is None else statuses)
             ],
             "ignored_keys": [
                 {"name": problem.name, "detail": problem.message, "file": problem.file}
@@ -235,6 +243,7 @@ def _configured(config: UpstreamConfig) -> dict[str, Any]:
         "target": target.url.partition("?")[0] if is_http else target.command,
         "naming": config.naming,
         "start": config.start,
+        "record": record_key(config),
         "sandboxed": not is_http and target.sandbox is not None,
     }
 
