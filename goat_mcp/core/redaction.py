@@ -58,8 +58,8 @@ _MARKS_OF_SHAPES = (
     *("glpat-", "xox", "akia", "asia", "aiza", "npm_", "hf_", "pypi-", "eyj"),
 )
 _MARKS_OF_NAMES = ("auth", "cookie", "credential", "pass", "secret", "token", "key", "jwt")
-"""One of these is in each text that `_SHAPES`, or `_ASSIGNED`, finds something in. Most texts have none, which is seen in
-a hundredth of the time."""
+"""One of these is in each text that `_SHAPES`, or `_ASSIGNED`, finds something in. To see that there is none takes a
+hundredth of the time."""
 _SHAPE_GROUPS = ("block", "scheme", "user")
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9._~+=:-]{12,}")
 
