@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from goat_mcp.calls.hooks.command import HookCommand
@@ -21,13 +22,14 @@ from goat_mcp.core.version import __version__
 from goat_mcp.files.search.deadline import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.status.last_runs import record_key
+from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 
 STATUS_URI = "goat://status"
-_OPERATORS = ("config_files", "upstream_files", "notices", "hooks", "ignored_keys")
+_OPERATORS = ("config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
 _OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
@@ -72,6 +74,7 @@ class GatewayStatus:
             "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],
+            "watched_files": [str(file) for file in _watched_files(self._settings)],
             "notices": list(self._settings.notices),
             "permissions": self._permissions(),
             "sandbox": self._sandbox_state(),
@@ -148,6 +151,13 @@ class GatewayStatus:
         if reason:
             return {"kind": "none", "reason": f"goat-mcp runs as root and can make no cgroup: {reason}"}
         return {"kind": "cgroup", "reason": ""}
+
+
+def _watched_files(settings: Settings) -> Sequence[Path]:
+    """Those that are read again when they change, whether they are there or not."""
+    default = settings.default_upstreams
+    files = (*settings.upstreams, *([default] if default is not None else ()), *settings.watched_files)
+    return [file for file in files if file not in settings.contents]
 
 
 def _for_anybody(raw: Mapping[str, Any]) -> dict[str, Any]:
