@@ -219,6 +219,7 @@ class Gateway:
         for hook, problem in self.diagnostics.silent_hooks():
             self.telemetry.warning("hook", hook=hook, problem=problem)
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
+        await self.audit.keep_expired()
 
     def _manifests_read_again(self) -> None:
         """What they say of upstreams, toolsets and profiles counts from now on."""

@@ -13,6 +13,9 @@ import anyio
 import pytest
 
 from goat_mcp.calls.audit import AuditLog
+from goat_mcp.calls.audit.call_record import CallRecord, RecordOptions
+from goat_mcp.calls.audit.recorded_calls import recorded_calls
+from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.calls.audit.verify import verify
 from goat_mcp.calls.extensions import CallNext
 from goat_mcp.calls.hooks import Hooks, PreToolUse
@@ -49,10 +52,10 @@ def pipeline_over(tmp_path: Path, *tools: FakeTool, **options: Any) -> Pipeline:
     registry.replace_source("builtin", tools)
     options.setdefault("permission", Permission())
     options.setdefault("telemetry", Telemetry())
+    options.setdefault("audit", AuditLog(tmp_path / "audit.jsonl"))
     return Pipeline(
         catalog=Catalog(registry),
         scheduler=Scheduler(),
-        audit=AuditLog(tmp_path / "audit.jsonl"),
         spill=SpillFiles(StateDirectory(tmp_path)),
         **options,
     )
@@ -140,7 +143,10 @@ async def test_R_SECRET_2_an_error_is_told_without_the_configured_secret(tmp_pat
 
 async def test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome(tmp_path: Path) -> None:
     tools = (fake("Ok"), fake("Fails", answer=ToolError(ErrorCode.EXIT, "no")), fake("Write", SideEffect.MUTATING))
-    pipeline = pipeline_over(tmp_path, *tools, permission=Permission(modes=SessionModes(Mode.PLAN)))
+    log, redactor = Telemetry(), Redactor()
+    people = CallRecord(StateDirectory(tmp_path), RecordOptions(), redactor=redactor, warn=log.warning, pid=1)
+    audit = AuditLog(tmp_path / "audit.jsonl", people=people)
+    pipeline = pipeline_over(tmp_path, *tools, permission=Permission(modes=SessionModes(Mode.PLAN)), audit=audit)
     names = ["Ok", "Fails", "Write", "Nope"]
 
     async with anyio.create_task_group() as group:
@@ -161,6 +167,12 @@ async def test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome
         "Nope": [("decision", "deny"), ("outcome", "E_TOOL_NOT_FOUND")],
     }
     assert of_call == {f"call-{number}": expected[names[number % 4]] for number in range(200)}
+    audit.close()
+    recorded = {call["call_id"]: call for call in recorded_calls(tmp_path / "calls.db", 1000, CallFilter())}
+    assert {
+        id: [("decision", call["decision"]), ("outcome", call["error_code"])] for id, call in recorded.items()
+    } == of_call
+    assert {call["arguments"]["n"] for call in recorded.values()} == set(range(200))
 
 
 async def test_R_AUDIT_2_a_call_that_is_cancelled_while_a_person_is_asked_is_on_record(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Services:
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
-        self.references = SecretReferences(redactor=self.redactor)
+        self.references = SecretReferences(redactor=self.redactor, state=state)
         self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()

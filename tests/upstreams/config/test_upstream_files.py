@@ -158,7 +158,7 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": "x", "env": {"T": "${env:NOT_THERE}"}}, "the environment variable 'NOT_THERE' is not set"),
         (
             {"command": "x", "env": {"T": "${keyrng:goat/tok}"}},
-            "${keyrng:...}: there are no references of this kind, only env, keyring, file; write ${keyring:...}",
+            "${keyrng:...}: there are no references of this kind, only env, secret, keyring, file; write ${keyring:",
         ),
         ({"command": "x", "env": {"T": "a ${what:ever}"}}, "${what:...}: there are no references of this kind"),
         ({"command": "x", "env": {"T": "${File:~/k}"}}, "write ${file:...}"),
