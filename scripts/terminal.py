@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import select
-import struct
-import subprocess
-import termios
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyte  # pyright: ignore[reportMissingTypeStubs]
+
+from tests.cli.terminal_session import TerminalSession
 
 COLUMNS = 80
 LINES = 500
@@ -25,7 +19,6 @@ LINES = 500
 class Shown:
     text: str
     exit_code: int
-    seconds: float
 
 
 def run_on_terminal(
@@ -37,49 +30,19 @@ def run_on_terminal(
 ) -> Shown:
     """What a shell command leaves on a terminal of 80 columns, as text.
 
-    `answers` are typed in order, each once the terminal shows the text that it follows. What is typed is shown too.
+    `answers` are typed in order, each once the terminal shows the text before it. What is typed is shown too.
     """
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    started = time.monotonic()
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        env={**environment, "TERM": "xterm-256color"},
-        cwd=folder,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
-    os.close(theirs)
+    with TerminalSession(
+        ["/bin/sh", "-c", command], cwd=folder, variables=environment, columns=COLUMNS, rows=LINES
+    ) as session:
+        for question, answer in answers:
+            session.wait_for(question)
+            session.type(f"{answer}\n".encode())
+        return Shown(exit_code=session.end(timeout_s), text=_on_screen(session.output))
+
+
+def _on_screen(output: bytes) -> str:
+    """What a terminal shows after it was sent `output`: lines may have been written over."""
     screen = pyte.Screen(COLUMNS, LINES)
-    stream = pyte.ByteStream(screen)
-    waiting = list(answers)
-    try:
-        while part := _read(ours, started + timeout_s):
-            stream.feed(part)
-            if waiting and waiting[0][0] in _text(screen):
-                os.write(ours, f"{waiting.pop(0)[1]}\n".encode())
-        code = process.wait(10)
-    finally:
-        process.kill()
-        os.close(ours)
-    if waiting:
-        raise RuntimeError(f"{command}: never asked {waiting[0][0]!r}:\n{_text(screen)}")
-    return Shown(_text(screen), code, time.monotonic() - started)
-
-
-def _read(ours: int, deadline: float) -> bytes:
-    """The next output; nothing if all who have the terminal are gone."""
-    ready, _, _ = select.select([ours], [], [], max(deadline - time.monotonic(), 0))
-    if not ready:
-        raise TimeoutError("the command goes on")
-    try:
-        return os.read(ours, 65536)
-    except OSError:  # EIO: nobody has the terminal any more
-        return b""
-
-
-def _text(screen: pyte.Screen) -> str:
+    pyte.ByteStream(screen).feed(output)
     return "\n".join(line.rstrip() for line in screen.display).rstrip()
