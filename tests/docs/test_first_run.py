@@ -1,0 +1,26 @@
+"""docs/first-run.md shows what a terminal shows today: the script runs again, from the wheel to an undone change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scripts.first_run import PAGE, first_run
+from tests.docs.test_documents import blocks
+
+pytestmark = [pytest.mark.e2e, pytest.mark.real_processes, pytest.mark.xdist_group("wheel")]
+
+
+def test_the_page_shows_what_the_run_shows_today() -> None:
+    shown = first_run()
+
+    recorded = blocks(PAGE, "text")
+    assert [compared(text) for text in recorded] == [compared(f"{text}\n") for text in shown], (
+        "if this is as it should be: python -m scripts.first_run"
+    )
+
+
+def compared(text: str) -> list[str]:
+    """A time is longer or shorter, and with it the space beside it; files of one moment come in any order."""
+    return sorted(re.sub(r" +", " ", line) for line in text.splitlines())
