@@ -51,7 +51,7 @@ class Desk:
 
     def eject(self, *, keep_changes: bool = False) -> None:
         receipts = Receipts(self.state, self.file)
-        _, change = plan_eject(receipts, keep_changes=keep_changes)
+        change = plan_eject(receipts, keep_changes=keep_changes).change
         replace_bytes(change.path, change.after, was=change.before)
         receipts.drop_last()
 
@@ -181,6 +181,20 @@ def test_ejecting_what_was_changed_since_keeps_the_changes_of_toml_too(tmp_path:
         "model": "new",
         "mcp_servers": {"a": {"command": "a", "env": {"X": "1"}}},
     }
+
+
+def test_ejecting_after_an_install_does_not_bring_back_what_the_user_removed_since(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    desk.install()
+    tree = json.loads(desk.file.read_text())
+    del tree["mcpServers"]["b"]
+    desk.file.write_text(json.dumps(tree))
+
+    with pytest.raises(ToolError, match="server b was removed"):
+        desk.eject()
+    desk.eject(keep_changes=True)
+
+    assert desk.entries() == {"a": {"command": "a"}}
 
 
 def test_a_file_that_changes_between_plan_and_writing_is_left_alone(tmp_path: Path) -> None:
