@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from uv import find_uv_bin
 
 from scripts.distributions import build
@@ -62,12 +64,13 @@ def steps(wheel: Path) -> tuple[Step, ...]:
     return (
         Step(f"pipx install ./{wheel.name}", folder="Downloads"),
         Step("goat-mcp demo"),
-        Step("goat-mcp install claude-desktop", answers=(("Workspace", ""),)),
+        Step("goat-mcp install claude-desktop", answers=(("Workspace [", ""),)),
         AS_HOST,
-        Step("goat-mcp list"),
-        Step("goat-mcp add notes -- python3 ~/servers/server.py notes search_notes add_note"),
-        Step("goat-mcp rules allow mcp__notes__add_note"),
-        Step("goat-mcp call Write file_path=@prices.txt content='goat cheese: 4.20'"),
+        Step(
+            "goat-mcp call Edit file_path=@prices.txt old_string=3.90 new_string=4.20"
+            " --set files.read_before_write=off",
+            answers=(("4. Deny", "1"),),
+        ),
         Step("goat-mcp undo"),
         Step("cat prices.txt"),
     )
@@ -138,30 +141,30 @@ def shown(step: Step, home: Path) -> str:
 
 async def as_host(home: Path) -> list[str]:
     """Do what the host does: read its file, start that entry from `/` with next to no environment, and call tools."""
-    from mcp import Client
-    from mcp.client.stdio import StdioServerParameters, stdio_client
-
     config = json.loads((home / ".config" / "Claude" / "claude_desktop_config.json").read_text())
     ((name, entry),) = config["mcpServers"].items()
     environment = {"HOME": str(home), "PATH": SHORT_PATH, **entry.get("env", {})}
     server = StdioServerParameters(command=entry["command"], args=entry["args"], env=environment, cwd=os.sep)
-    lines = [f"starting {name} in /: {' '.join([entry['command'], *entry['args']])}"]
+    lines = [f"Starting {name} in {os.sep}, with the PATH {SHORT_PATH}"]
     calls: list[tuple[str, dict[str, Any]]] = [
         ("Read", {"file_path": f"{home}/project/prices.txt"}),
         ("Bash", {"command": "pwd; cat prices.txt"}),
     ]
-    async with Client(stdio_client(server)) as client:
-        for tool, arguments in calls:
-            result: Any = await client.call_tool(tool, arguments)
-            text = "\n".join(block.text for block in result.content)
-            lines += ["", f"{tool} {json.dumps(arguments)}", *(f"  {line}" for line in text.splitlines())]
-            if result.is_error:
-                raise RuntimeError(f"{tool} failed: {text}")
+    with (home / ".host.log").open("w") as log:
+        async with Client(stdio_client(server, errlog=log)) as client:
+            for tool, arguments in calls:
+                result: Any = await client.call_tool(tool, arguments)
+                text = "\n".join(block.text for block in result.content)
+                lines += ["", f"{tool} {json.dumps(arguments)}", *(f"  {line}" for line in text.splitlines())]
+                if result.is_error:
+                    raise RuntimeError(f"{tool} failed: {text}")
     return lines
 
 
 _VOLATILE = (
     (r"(?<=goat-mcp-demo-)\w{8}", "a1b2c3d4"),
+    (r"\b[0-9a-f]{16}\b", "0123456789abcdef"),
+    (r"\b[0-9a-f]\n[0-9a-f]{15}\b", "0\n123456789abcdef"),  # at the edge of the terminal
     (r"\b[a-z2-7]{32}\b", "rdom6cxnuu2zfwckdnxlaa7teodtiine"),
     (r"(?<![\w.])\d+(\.\d+)? m?s\b", "N ms"),
     (r"(?<=Python )3\.\d+\.\d+", "3.11.9"),

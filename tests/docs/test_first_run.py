@@ -9,16 +9,12 @@ import pytest
 from scripts.first_run import PAGE, first_run
 from tests.docs.test_documents import blocks
 
-pytestmark = [pytest.mark.e2e, pytest.mark.real_processes, pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("wheel")]
 
 
 def test_the_page_shows_what_the_run_shows_today() -> None:
-    shown = first_run()
-
-    recorded = blocks(PAGE, "text")
-    assert [compared(text) for text in recorded] == [compared(f"{text}\n") for text in shown], (
-        "if this is as it should be: python -m scripts.first_run"
-    )
+    for recorded, shown in zip(blocks(PAGE, "text"), first_run(), strict=True):
+        assert compared(recorded) == compared(shown), "if this is as it should be: python -m scripts.first_run"
 
 
 def compared(text: str) -> list[str]:
