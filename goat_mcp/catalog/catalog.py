@@ -5,7 +5,6 @@ Where listing all of it would cost too much, upstream tools are deferred: left o
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.core.tool import Access, ChecksInput, OwnTool
 
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
@@ -241,7 +241,7 @@ class Catalog:
             )
         if (reason := self._explain_missing(name)) is not None:
             raise reason
-        near = difflib.get_close_matches(name, [*self._tools, *TOOL_ALIASES], n=3)
+        near = nearest(name, [*self._tools, *TOOL_ALIASES])
         raise ToolError(
             ErrorCode.TOOL_NOT_FOUND,
             f"tool not found: {name[:200]}",

@@ -11,6 +11,8 @@ import click
 
 from goat_mcp.cli.command_table import EXAMPLES, SECTIONS
 
+COMPLETES = "_GOAT_MCP_COMPLETE"
+"""The variable that the scripts of shells set, by which click knows that it is to complete."""
 _COLUMN = 40
 _NAME = 12
 CATALOG_OPTIONS = "Catalog options"
@@ -50,6 +52,10 @@ def dressed(command: click.Command, path: str) -> click.Command:
         for name, member in command.commands.items():
             dressed(member, f"{path} {name}")
     command.format_options = partial(_write_options, command, path)
+    if COMPLETES in os.environ:
+        from goat_mcp.cli.completed_words import offer_words
+
+        offer_words(command, path)
     return command
 
 

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("demo", "install", "uninstall", "import", "eject", "serve"),
+    "Servers": ("add", "remove", "enable", "disable", "restart", "auth", "lock"),
+    "Change": ("call", "undo", "config", "secret"),
     "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Change": ("call", "undo", "auth", "secret"),
-    "Decide": ("why", "rules", "plan", "review", "trust", "lock"),
+    "Decide": ("why", "rules", "plan", "review", "trust"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "add": (
+        "goat-mcp add github -e TOKEN='${secret:github}' -- npx -y gh-mcp",
+        "goat-mcp add maps https://maps.example.org/mcp",
+    ),
     "audit": ("goat-mcp audit show", "goat-mcp audit verify"),
     "audit export": ("goat-mcp audit export --since 7d --format csv",),
     "audit show": ("goat-mcp audit show --last 5 --tool Bash",),
@@ -23,10 +28,20 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "auth logout": ("goat-mcp auth logout github",),
     "call": ("goat-mcp call Grep pattern=TODO -i=true", "goat-mcp call Read file_path=/tmp/a.txt --json"),
     "completion": ('eval "$(goat-mcp completion bash)"', "goat-mcp completion fish | source"),
+    "config": ("goat-mcp config list", "goat-mcp config set output.max_chars 50000"),
+    "config get": ("goat-mcp config get output.max_chars", "goat-mcp config get catalog --json"),
+    "config list": ("goat-mcp config list", "goat-mcp config list bash"),
+    "config path": ("goat-mcp config path",),
+    "config preset": ("goat-mcp config preset", "goat-mcp config preset read_only"),
+    "config set": ("goat-mcp config set output.max_chars 50000", "goat-mcp config set catalog.deny Bash Edit"),
+    "config unset": ("goat-mcp config unset catalog.deny",),
+    "config validate": ("goat-mcp config validate", "goat-mcp config validate ./goat-mcp.yaml"),
     "demo": ("goat-mcp demo",),
+    "disable": ("goat-mcp disable github", "goat-mcp disable Bash mcp__github__delete_repo"),
     "docs": ("goat-mcp docs Grep", "goat-mcp docs"),
     "doctor": ("goat-mcp doctor", "goat-mcp doctor github"),
     "eject": ("goat-mcp eject cursor --dry-run", "goat-mcp eject cursor"),
+    "enable": ("goat-mcp enable github", "goat-mcp enable toolset:goa"),
     "export": ("goat-mcp export openai > tools.json",),
     "export openai": ("goat-mcp export openai --preset core > tools.json",),
     "help": ("goat-mcp help call", "goat-mcp help rules forget"),
@@ -49,6 +64,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan list": ("goat-mcp plan list",),
     "plan reject": ('goat-mcp plan reject quiet-otter --feedback "keep the old API"',),
     "plan show": ("goat-mcp plan show quiet-otter",),
+    "remove": ("goat-mcp remove github --dry-run", "goat-mcp remove github"),
+    "restart": ("goat-mcp restart github",),
     "review": ("goat-mcp review list", "goat-mcp review apply --all"),
     "review apply": ("goat-mcp review apply 3f2a", "goat-mcp review apply --all"),
     "review list": ("goat-mcp review list",),
@@ -70,9 +87,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 }
 
 EXIT_CODES: Mapping[str, Mapping[int, str]] = {
+    "add": {3: "it wants a login; the entry stays", 4: "it does not answer; the entry stays"},
     "audit": {1: "`verify`: the record was changed"},
     "auth": {3: "no login", 4: "the server cannot be reached"},
     "call": {3: "a login is missing", 4: "the server cannot be reached", 5: "the tool answered with an error"},
+    "config": {1: "`validate`: there is a problem"},
     "demo": {5: "a step did not go as shown"},
     "doctor": {
         3: "a login is missing",
@@ -83,6 +102,7 @@ EXIT_CODES: Mapping[str, Mapping[int, str]] = {
     "inspect": {3: "a login is missing", 4: "the server cannot be reached", 6: "`--strict`: a schema had to change"},
     "lock": {1: "`--check`: a server differs", 4: "a server cannot be reached"},
     "manifest": {1: "`check`: there is an error"},
+    "restart": {4: "it does not start in one of them"},
     "review": {5: "a change was refused"},
     "undo": {5: "a change could not be undone"},
     "why": {5: "the call would be denied"},

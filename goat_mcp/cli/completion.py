@@ -7,10 +7,9 @@ import json
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.command_help import COMPLETES
 
 SHELLS = ("bash", "zsh", "fish")
-VARIABLE = "_GOAT_MCP_COMPLETE"
-"""click's name for what its scripts set."""
 
 
 @click.command
@@ -29,6 +28,6 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None, shell
-    made = kind(context.find_root().command, {}, "goat-mcp", VARIABLE)
+    made = kind(context.find_root().command, {}, "goat-mcp", COMPLETES)
     script = made.source_template % made.source_vars()  # `source()` of bash starts one to ask for its version
     click.echo(json.dumps({"shell": shell, "script": script}) if as_json else script)

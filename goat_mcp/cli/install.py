@@ -19,7 +19,7 @@ from goat_mcp.cli.hosts.host import Host, HostEnvironment, WorkspaceSource
 from goat_mcp.cli.hosts.host_file import HostFile
 from goat_mcp.cli.hosts.importing import Change, new_entry, plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own_names
-from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources, user_file
+from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS, host_named
 from goat_mcp.cli.install_options import checked_options, settings_name_workspace
 from goat_mcp.cli.terminal import escaped, print_table
@@ -237,7 +237,7 @@ def _fields(one: Installed, dry_run: bool) -> dict[str, Any]:
 def _print_entry(host: Host, environment: HostEnvironment, options: ServeOptions, as_json: bool) -> None:
     """The entry in the host's notation on stdout; where it belongs on stderr, so that the first can be piped."""
     entry = new_entry(host, own_upstreams_file(), environment, options)
-    file = user_file(host, environment)
+    file = environment.user_file(host)
     text = HostFile(host, file or Path(host.name), None, host.root).changed(remove=(), add={OWN_NAME: entry}).decode()
     where = _paste_into(host, file)
     if as_json:
@@ -253,6 +253,8 @@ def _print_entry(host: Host, environment: HostEnvironment, options: ServeOptions
 def _paste_into(host: Host, file: Path | None) -> str:
     if host is _GENERIC:
         return "Paste this into the file or the dialog in which the host keeps its MCP servers"
+    if host.paste_into:
+        return f"Paste this into {host.title}: {host.paste_into}"
     if file is not None:
         return f"Paste this into {file}, beside the servers that are there"
     return f"Paste this into {host.project or 'the settings'} of {host.title}, beside the servers that are there"

@@ -6,13 +6,17 @@ import gc
 import importlib
 import os
 import sys
-from typing import Any
+from contextlib import redirect_stderr, suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from goat_mcp.cli.command_help import NO_COLOR, dressed, write_commands
+from goat_mcp.cli.command_help import COMPLETES, NO_COLOR, dressed, write_commands
 from goat_mcp.cli.exit_codes import AUTH, INTERRUPTED, UNREACHABLE, USAGE
 from goat_mcp.core.version import __version__
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _COMMANDS = {
     "demo": "Watch the main job.",
@@ -20,6 +24,12 @@ _COMMANDS = {
     "uninstall": "Take it out of a host.",
     "import": "Take over their servers.",
     "eject": "Restore a host's file.",
+    "add": "Add an MCP server.",
+    "remove": "Take a server out.",
+    "enable": "Use a server or a tool.",
+    "disable": "Switch one off.",
+    "restart": "Start a server again.",
+    "config": "Read or change settings.",
     "serve": "Serve MCP to a host.",
     "list": "List all tools.",
     "inspect": "See tools as clients do.",
@@ -75,6 +85,13 @@ class _Commands(click.Group):
             raise click.UsageError(f"no command {word!r:.100}" + (f"; {near}" if near else ""), ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, text in _COMMANDS.items() if name.startswith(incomplete)]
+
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(f"Usage: {ctx.command_path} COMMAND ...   More on one: {ctx.command_path} help COMMAND\n")
 
@@ -105,10 +122,19 @@ def main() -> None:
     if not os.environ.get("HOME", "home"):
         # As if it were not set: an empty one would put what is the user's own at the top of the file system.
         del os.environ["HOME"]
+    if COMPLETES in os.environ:
+        _complete()
     try:
         sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:  # while something was imported
         sys.exit(INTERRUPTED)
+
+
+def _complete() -> None:
+    """Print what Tab offers and exit. Nothing goes to stderr: it would end up in the line that somebody types."""
+    with suppress(Exception), redirect_stderr(None):
+        app.main(prog_name="goat-mcp")
+    sys.exit(0)
 
 
 def _run(arguments: list[str]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from goat_mcp.core.redaction import is_secret_name
+from goat_mcp.core.suggestions import nearest
 
 # Only names in capitals: `${x}` in a shell command that an entry carries is none of ours.
 _REFERENCE = re.compile(r"\$\{(?:(env|secret|keyring|file):([^}]*?)|([A-Z_][A-Z0-9_]*))(?::-([^}]*))?\}")
@@ -87,9 +88,7 @@ def _refuse_mistyped(text: str) -> None:
     for match in _LIKE_A_REFERENCE.finditer(text):
         kind, _, end = match.groups()
         if kind not in _KINDS:
-            from difflib import get_close_matches  # for mistakes only
-
-            near = get_close_matches(kind.lower(), _KINDS, 1, 0.5) or ["env"]
+            near = nearest(kind, _KINDS, most=1, cutoff=0.5) or ["env"]
             raise Unresolved(
                 f"${{{kind}:...}}: there are no references of this kind, only {', '.join(_KINDS)}; "
                 f"write ${{{near[0]}:...}}"

@@ -104,7 +104,7 @@ class Diagnostics:
     def _rules_about_nobody(self) -> list[dict[str, Any]]:
         """Rules about a server that nobody configured: no error, since one settings file serves many lists of servers;
         but one that denies under a misspelt name protects nobody."""
-        rules = self.services.rules
+        rules = self.services.rules.now()
         servers = sorted({status.server for status in self.upstreams.status()})
         found: list[dict[str, Any]] = []
         for effect, listed in (("allow", rules.allow), ("ask", rules.ask), ("deny", rules.deny)):

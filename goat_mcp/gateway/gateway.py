@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -33,6 +34,7 @@ from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstream
 from goat_mcp.gateway.build.watched_settings import watched_settings
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
+from goat_mcp.gateway.status.last_runs import LastRuns
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.session_settings import ConfigStore
@@ -83,7 +85,7 @@ class Gateway:
         """Set once a client has its list: then it is time to load the tools' code."""
         self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
-        rules = rules_of(settings, claude_files, self.program_tools)
+        rules = RulesInForce(rules_of(settings, claude_files, self.program_tools))
         self.services = s = Services(
             settings,
             rules,
@@ -107,7 +109,9 @@ class Gateway:
             lambda: handler_surroundings(s, self.builtin, lambda ctx: self.on_demand.agents_of(ctx), self.restart),
         )
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
-        self.watched_settings = watched_settings(as_loaded, s, self._configured, self._use_choice)
+        self.watched_settings = watched_settings(
+            as_loaded, s, self._configured, self.program_tools, self._use_choice, self._forget_resources
+        )
         chosen = self._configured.chosen
         self._whole_catalog = self.catalog = chosen.catalog(self.registry, self._why_missing)
         if settings.profile:
@@ -138,6 +142,7 @@ class Gateway:
             chosen=lambda: self._configured.chosen,
         )
         self.problems = self.diagnostics.problems
+        self.last_runs = LastRuns(s.state, s.redactor, settings.upstreams)
         self.on_demand = OnDemand(
             s,
             self.user_code,
@@ -206,6 +211,7 @@ class Gateway:
                     await self.declared.close()
                     if (sandbox := self.services.sandbox.made) is not None:
                         await sandbox.close()
+                    await self.last_runs.note(self.upstreams)
                 group.cancel_scope.cancel()
         self._remove_program_tools()
         self.audit.close()
@@ -231,6 +237,10 @@ class Gateway:
         """Have clients see these tools from now on."""
         self.settings = self.declared.settings
         self._whole_catalog.choose(chosen.filter(), chosen.profiles(), chosen.deferral())
+        self._forget_resources()
+
+    def _forget_resources(self) -> None:
+        """What clients may see of them has changed."""
         if (catalogs := self.on_demand.resource_catalogs.made) is not None:
             catalogs.forget()
         self._lists_outdated()

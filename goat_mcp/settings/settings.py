@@ -19,6 +19,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.core import suggestions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.problem_words import demand_of
@@ -219,6 +220,11 @@ def setting_keys() -> list[str]:
     return [key for key, _ in _fields_below(Settings, "")]
 
 
+def setting_types() -> list[tuple[str, Any]]:
+    """Every setting's key and the type of its value."""
+    return list(_fields_below(Settings, ""))
+
+
 def path_keys() -> frozenset[str]:
     """The settings that hold paths."""
     return frozenset(key for key, annotation in _fields_below(Settings, "") if _holds_path(annotation))
@@ -237,6 +243,7 @@ def _fields_below(part: type[SettingsPart], prefix: str) -> Iterator[tuple[str, 
             yield prefix + name, below
 
 
+_QUOTED = re.compile(r"'([^']*)'")
 _URL_WITH_SECRET = re.compile(r"://(?:[^/]*@|[^?#]*\?)")
 
 
@@ -252,14 +259,29 @@ def settings_of(tree: Mapping[str, Any], origin: str) -> Settings:
 
 
 def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
-    lines: list[str] = []
+    lines = [f"{key}: {what}" for key, what in _problems_of(invalid)]
+    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
+
+
+def _problems_of(invalid: ValidationError) -> Iterator[tuple[str, str]]:
     for error in invalid.errors(include_url=False):
         key = ".".join(str(part) for part in error["loc"])
         if error["type"] == "extra_forbidden":
-            lines.append(f"{key}: no such setting{nearest(key)}")
+            yield key, f"no such setting{nearest(key)}"
         else:
-            lines.append(f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}")
-    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
+            near = suggestions.did_you_mean(
+                str(error["input"]), _QUOTED.findall(error.get("ctx", {}).get("expected", ""))
+            )
+            yield key, "; ".join(filter(None, (f"{demand_of(error)}; got {_shown(key, error['input'])}", near)))
+
+
+def problems_in(tree: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What of a tree is no setting: key, with the index of an item as its last level, and what is wanted."""
+    try:
+        Settings.model_validate(tree)
+    except ValidationError as invalid:
+        return list(_problems_of(invalid))
+    return []
 
 
 def _shown(key: str, value: Any) -> str:
@@ -270,7 +292,9 @@ def _shown(key: str, value: Any) -> str:
 
 
 def nearest(key: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(key, setting_keys(), n=1)
-    return f"; did you mean {near[0]}?" if near else "; known are " + ", ".join(setting_keys())
+    """What was meant by a setting that there is not: one of this name elsewhere, or one spelled alike."""
+    keys = setting_keys()
+    groups = dict.fromkeys(known.rpartition(".")[0] for known in keys if "." in known)
+    elsewhere = [known for known in keys if known.endswith(f".{key.rpartition('.')[2]}")]
+    near = suggestions.one_of(dict.fromkeys((*suggestions.nearest(key, [*keys, *groups]), *elsewhere)))
+    return "; " + (near or f"known are {', '.join(keys)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from enum import Enum
@@ -15,6 +14,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.problem_words import demand_of
 from goat_mcp.core.redaction import is_secret_name
 from goat_mcp.core.settings_part import SettingsPart
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.settings.settings import ENV_PREFIX, SECRET_NAMES, Settings, setting_keys
 from goat_mcp.state.telemetry import LEVELS
 
@@ -41,7 +41,7 @@ ALIASES = {
 """Source: goa's settings."""
 
 _USER_IN_URL = re.compile(r":(/+)[^/\s]*@")
-_REFERENCE = re.compile(r"\$\{(?:(?:env|file|keyring):)?[^{}:]*\}")
+_REFERENCE = re.compile(r"\$\{(?:(?:env|file|keyring|secret):)?[^{}:]*\}")
 _SHOWN_CHARS = 100
 _SHOWN_NEAR = 8
 
@@ -63,7 +63,7 @@ class ConfigView:
             return key
         near = [found for found in known if found.startswith(f"{key}.") or found.endswith(f".{key}")]
         group = [found for found in sorted(SETTABLE) if found.startswith(f"{key.split('.')[0]}.")]
-        near = near or difflib.get_close_matches(key[:_SHOWN_CHARS], known, n=3, cutoff=0.75) or group
+        near = near or nearest(key, known, most=3, cutoff=0.75) or group
         near = near[:_SHOWN_NEAR]
         suggestion = (
             f"Did you mean {', '.join(near)}?" if near else f"Settings a session may change: {', '.join(_settable())}."

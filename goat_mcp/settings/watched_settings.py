@@ -6,13 +6,14 @@ followers cannot use. A project's file counts as far as the user trusts it; an u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from goat_mcp.calls.permissions.mode import allows_more
 from goat_mcp.core.errors import ToolError
 from goat_mcp.settings.settings import Settings, setting_keys
 from goat_mcp.state.file_state import FileState, file_state
@@ -20,15 +21,22 @@ from goat_mcp.state.file_state import FileState, file_state
 LOOK_S = 1.0
 FOLLOWED = frozenset(
     {
+        "bash.allowed",
+        "bash.blocked",
         "catalog.allow",
         "catalog.deny",
         "catalog.mode",
         "catalog.presets",
         "catalog.token_budget",
         "catalog.toolsets",
+        "claude_settings",
+        "permissions.allow",
+        "permissions.ask",
+        "permissions.deny",
     }
 )
-"""The settings that running gateways follow. All others count from the next start on."""
+"""The settings that running gateways follow, besides a `mode` that allows no more than that of the start. All others
+count from the next start on."""
 
 Follower = Callable[[Settings], Callable[[], None]]
 """Checks settings, and returns what puts them into force. Raises `BrokenSettings` if it cannot use them."""
@@ -70,7 +78,8 @@ class WatchedSettings:
         """The settings that have changed since the start and are not followed."""
         if self._read is self._at_start:
             return ()
-        keys = (key for key in setting_keys() if key not in FOLLOWED)
+        followed = self._followed(self._read)
+        keys = (key for key in setting_keys() if key not in followed)
         return [key for key in keys if _value(self._read, key) != _value(self._at_start, key)]
 
     async def watch(self, changed: Callable[[], None]) -> None:
@@ -92,10 +101,14 @@ class WatchedSettings:
 
     def _put_into_force(self, read: Settings) -> None:
         """Raises `BrokenSettings`; then nothing has changed."""
-        settings = self._at_start.with_followed(read, FOLLOWED)
+        settings = self._at_start.with_followed(read, self._followed(read))
         for apply in [follower(settings) for follower in self._followers]:
             apply()
         self._read, self.in_force, self.problem = read, settings, ""
+
+    def _followed(self, read: Settings) -> Collection[str]:
+        # Who started it said how far it may go at most; sandboxes and clients were set up for that.
+        return FOLLOWED if allows_more(self._at_start.mode, read.mode) else FOLLOWED | {"mode"}
 
     def _look(self) -> Sequence[tuple[Path, FileState | None]]:
         return [(file, file_state(file)) for file in self.files]

@@ -72,6 +72,7 @@ def upstream_status(
         calls_in_flight=calls.limiter.in_flight,
         catalog_at_s=tools.listed_at_s(),
         stderr_tail=connection.stderr_text() if connection is not None else "",
+        last_failure=supervisor.last_failure,
     )
 
 

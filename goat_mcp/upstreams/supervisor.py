@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -17,10 +17,10 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault, start_failure_in
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
-from goat_mcp.upstreams.status import ReasonCode, UpstreamState
+from goat_mcp.upstreams.status import ReasonCode, UpstreamFailure, UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.callers import Callers
@@ -113,6 +113,7 @@ class Supervisor:
         self.reason_code: ReasonCode | Literal[""] = ""
         self.detail = ""
         self.last_connection: Connection | None = None
+        self.last_failure: UpstreamFailure | None = None
 
     # What others ask of it
 
@@ -297,7 +298,7 @@ class Supervisor:
         if time.monotonic() - started_s > self._limits.stable_after_s:
             self._retry.worked()
         self._retry.failed(time.monotonic())
-        self.reason_code, self.detail = ReasonCode.LOST, life.why
+        self._failed_because(ReasonCode.LOST, life.why)
         self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
         if self._retry.is_open(time.monotonic()):
             self._fail_attempt(ReasonCode.LOST, life.why)
@@ -381,7 +382,7 @@ class Supervisor:
 
     def _note_failure(self, error: Exception) -> None:
         """A try to connect failed, or the connection broke in a way of its own."""
-        cause = _start_failure(error)
+        cause = start_failure_in(error)
         if cause is None:
             self._telemetry.unexpected("-", f"upstream {self.config.name}", error)
             cause = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(error).__name__}")
@@ -405,8 +406,12 @@ class Supervisor:
         """Whether somebody has logged in since."""
         return refusal is not None and self._login is not None and self._login.stored() != refusal.stored
 
-    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+    def _failed_because(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
+        self.last_failure = UpstreamFailure(reason_code, why, time.time())
+
+    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+        self._failed_because(reason_code, why)
         is_down = self._lacks_workspace or self._retry.is_open(time.monotonic())
         self._enter(UpstreamState.FAILED if is_down else UpstreamState.WAITING)
         self._failed()
@@ -437,13 +442,3 @@ class Supervisor:
 
 _IDLE = "idle"
 _OUTDATED = "a client that can do other things came"
-
-
-def _start_failure(error: BaseException) -> StartFailure | None:
-    """The start failure in an exception, which task groups wrap."""
-    if isinstance(error, StartFailure):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return next((found for each in inner if (found := _start_failure(each)) is not None), None)
-    return None

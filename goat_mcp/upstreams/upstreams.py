@@ -213,9 +213,28 @@ class Upstreams:
         for config in files.configs:
             known = before.get(config.server)
             now.append(known if known is not None and known.config == config else self._make(config))
+        self.configs, self.problems = tuple(files.configs), tuple(files.problems)
+        self._use(now)
+
+    async def restarted(self, name: str, max_wait_s: float) -> UpstreamStatus | None:
+        """Start the upstream of this name again, as if its entry had changed, and wait for its first list or failure.
+
+        None if there is none of this name.
+        """
+        old = next((one for one in self._upstreams if name in (one.config.name, one.config.server)), None)
+        if old is None:
+            return None
+        new = self._make(old.config)
+        self._use([new if one is old else one for one in self._upstreams])
+        with anyio.move_on_after(max_wait_s):
+            await new.relist()
+        return new.status()
+
+    def _use(self, now: list[Upstream]) -> None:
+        """Have these, in this order; the others are ended."""
         gone = [upstream for upstream in self._upstreams if upstream not in now]
         new = [upstream for upstream in now if upstream not in self._upstreams]
-        self.configs, self.problems, self._upstreams = tuple(files.configs), tuple(files.problems), now
+        self._upstreams = now
         self._resources = {}
         for upstream in gone:
             upstream.retire()

@@ -23,6 +23,7 @@ from goat_mcp.calls.hooks.stages import PreHook
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rule_set import RuleSet
+from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.calls.pipeline import CallRequest, Pipeline
 from goat_mcp.calls.scheduler import Scheduler
@@ -554,6 +555,22 @@ async def test_R_PERM_2_whoever_holds_the_arguments_changes_nothing_after_the_ch
     await pipeline.call("Write", held, replace(CTX, ask=ask))
 
     assert tool.calls == [{"paths": ["a"], "options": {"force": False}}]
+
+
+async def test_R_PERM_4_a_rule_that_came_while_the_user_was_asked_holds_for_this_call(tmp_path: Path) -> None:
+    rules, tool = RulesInForce(RuleSet()), fake("Write", SideEffect.MUTATING)
+    pipeline = pipeline_over(tmp_path, tool, permission=Permission(rules, approval=Approval.ELICIT))
+
+    async def ask(form: Form) -> Answer:
+        rules.replace(RuleSet.parse(deny=["Write"]))
+        return Answer(Reply.ACCEPTED, {form.questions[0].name: "allow_once"})
+
+    result = await pipeline.call("Write", {}, replace(CTX, ask=ask))
+
+    assert (result.error_code, tool.calls) == ("E_PERMISSION", [])
+    assert "denied by rule Write" in result.text
+    decision = audit_lines(tmp_path)[0]
+    assert (decision["decision"], decision["by"], decision["rule"]) == ("deny", "rule", "E_PERMISSION: rule Write")
 
 
 async def test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_where_there_was_no_file_there_is_none_after_uninstalling(tmp_path: Path
 def test_a_host_nobody_knows_is_told_with_the_nearest(tmp_path: Path) -> None:
     ended = run("import", "cluade-desktop", cwd=tmp_path)
 
-    assert ended.returncode == 1 and "did you mean claude-desktop?" in ended.stderr
+    assert ended.returncode == 1 and "did you mean claude-desktop" in ended.stderr
 
 
 def test_where_settings_name_other_upstreams_nothing_is_moved(tmp_path: Path, desktop: Path) -> None:

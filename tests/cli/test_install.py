@@ -124,7 +124,7 @@ def test_a_wrong_option_is_named_and_nothing_is_written(
     [
         ((), "name a HOST"),
         (("--all", "cursor"), "name a HOST"),
-        (("cursr",), "did you mean cursor?"),
+        (("cursr",), "did you mean cursor"),
         (("--all",), "no host was found on this computer"),
     ],
 )

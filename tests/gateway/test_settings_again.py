@@ -56,7 +56,7 @@ async def test_tools_come_and_go_with_the_settings_and_a_broken_file_changes_not
         assert "catalog.deny" in problem["detail"] and "Nothing" in problem["detail"]
         assert "Bash" not in names()
 
-        write(own, "catalog: {allow: ['preset:read_only']}\nmode: plan\n")
+        write(own, "catalog: {allow: ['preset:read_only']}\nmode: bypassPermissions\n")
         await within(lambda: "Read" in names() and "Write" not in names())
         (problem,) = gateway.problems()
         assert problem["reason_code"] == "restart_needed"

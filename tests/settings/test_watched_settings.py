@@ -170,3 +170,25 @@ async def test_a_project_file_that_goes_lifts_nothing(tmp_path: Path, own: Path)
         await now.until(lambda: "Bash" in now.denied)
 
         assert set(now.denied) == {"Bash", "Edit"}
+
+
+@pytest.mark.parametrize(
+    ("start", "now", "in_force"),
+    [
+        ("acceptEdits", "default", "default"),
+        ("default", "plan", "plan"),
+        ("default", "bypassPermissions", "default"),
+        ("dontAsk", "plan", "dontAsk"),
+    ],
+)
+async def test_a_mode_is_followed_if_it_allows_no_more_than_that_of_the_start(
+    tmp_path: Path, own: Path, start: str, now: str, in_force: str
+) -> None:  # D8, R-PERM-6
+    write(own, f"mode: {start}\n")
+    async with watching(tmp_path) as running:
+        write(own, f"mode: {now}\npermissions: {{deny: [Bash]}}\n")
+
+        await running.until(lambda: tuple(running.watched.in_force.permissions.deny) == ("Bash",))
+
+        assert running.watched.in_force.mode.value == in_force
+        assert running.watched.waiting_for_restart == ([] if now == in_force else ["mode"])

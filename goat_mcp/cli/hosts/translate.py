@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.cli.hosts.entry_keys import EntryDraft, NotImportable, texts_of, write
-from goat_mcp.cli.hosts.host import Host, Key
+from goat_mcp.cli.hosts.host import Host, Key, entry_fields
 from goat_mcp.cli.hosts.references import KEYRING_SERVICE, Translation, Untranslatable
 from goat_mcp.cli.hosts.table import key_of
 from goat_mcp.core.redaction import Redactor, is_likely_secret
@@ -51,7 +51,7 @@ def translated(
             raise NotImportable("it is not an object")
         values = cast("dict[str, Any]", given)
         _check_is_json(name, values)
-        _fill(draft, host, values)
+        _fill(draft, host, entry_fields(values))
         if is_goat(str(draft.entry.get("command", "")), texts_of(draft.entry.get("args"))):
             return Translated(name, None, why_not="it is goat-mcp itself", is_goat=True)
         _finish(draft, project)

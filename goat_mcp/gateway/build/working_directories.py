@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
+from goat_mcp.calls.permissions.rule_set import CurrentRules, FileRules
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.protected import protected_reason
@@ -77,7 +77,7 @@ class WorkingDirectories:
     def __init__(
         self,
         settings: Settings,
-        rules: RuleSet,
+        rules: CurrentRules,
         state: StateDirectory,
         spill: SpillFiles,
         telemetry: Telemetry,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from ipaddress import ip_address
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
@@ -59,6 +60,7 @@ _EXIT: dict[ReasonCode, ExitCode] = {
 
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
+_OTHERS_ENTER = 0o011
 _MAX_FILES = 2000
 
 
@@ -96,43 +98,58 @@ def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
     for withheld in status.withheld:
         if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
             yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
-    for collision in status.collisions:
-        yield _of(ReasonCode.NAME_COLLISION, name, collision)
-    for unchecked in status.unchecked_outputs:
-        yield Finding(
-            id="output_schema_unused",
-            about=name,
-            detail=f"its outputSchema is not used: {unchecked}",
-            fix="Report it to whoever makes the server; the tool itself works.",
-        )
-    if status.junk_lines:
-        yield Finding(
-            id="junk_on_stdout",
-            about=name,
-            detail=f"{status.junk_lines} lines on its stdout were no messages and were skipped",
-            fix="Report it to whoever makes the server: what it prints belongs on stderr.",
-        )
-    for mention in status.mentions:
-        yield Finding(
-            id="speaks_of_other_tools",
-            about=name,
-            detail=mention,
-            fix="Read that description yourself: one server has no business steering the use of another's tools.",
-        )
-    if status.escaped_tools:
-        yield Finding(
-            id="hidden_characters",
-            about=name,
-            detail=f"{status.escaped_tools} of its tools had invisible characters in their texts; they are shown now",
-            fix="Read those texts yourself before you trust the server.",
-        )
-    if status.escaped_results:
-        yield Finding(
-            id="hidden_characters_in_results",
-            about=name,
-            detail=f"{status.escaped_results} of its results had characters that hide or act on a terminal; shown",
-            fix="Find out what it wanted to hide before you trust the server.",
-        )
+    for noticed in _NOTICED:
+        for detail in noticed.details(status):
+            yield Finding(id=noticed.id, about=name, detail=detail, fix=noticed.fix)
+
+
+@dataclass(frozen=True)
+class _Noticed:
+    """What is known of an upstream that works. `details`: one for each finding."""
+
+    id: str
+    details: Callable[[UpstreamStatus], Iterable[str]]
+    fix: str
+
+
+def _counted(count: int, what: str) -> Iterable[str]:
+    return (f"{count} {what}",) if count else ()
+
+
+_NOTICED = (
+    _Noticed(
+        str(ReasonCode.NAME_COLLISION), lambda status: status.collisions, REASON_PAGES[ReasonCode.NAME_COLLISION].remedy
+    ),
+    _Noticed(
+        "output_schema_unused",
+        lambda status: (f"its outputSchema is not used: {each}" for each in status.unchecked_outputs),
+        "Report it to whoever makes the server; the tool itself works.",
+    ),
+    _Noticed(
+        "junk_on_stdout",
+        lambda status: _counted(status.junk_lines, "lines on its stdout were no messages and were skipped"),
+        "Report it to whoever makes the server: what it prints belongs on stderr.",
+    ),
+    _Noticed(
+        "speaks_of_other_tools",
+        lambda status: status.mentions,
+        "Read that description yourself: one server has no business steering the use of another's tools.",
+    ),
+    _Noticed(
+        "hidden_characters",
+        lambda status: _counted(
+            status.escaped_tools, "of its tools had invisible characters in their texts; they are shown now"
+        ),
+        "Read those texts yourself before you trust the server.",
+    ),
+    _Noticed(
+        "hidden_characters_in_results",
+        lambda status: _counted(
+            status.escaped_results, "of its results had characters that hide or act on a terminal; shown"
+        ),
+        "Find out what it wanted to hide before you trust the server.",
+    ),
+)
 
 
 def _of(code: ReasonCode, name: str, detail: str) -> Finding:
@@ -171,27 +188,40 @@ def _is_in_the_clear(url: str) -> bool:
 
 
 def state_findings(folder: Path) -> Iterator[Finding]:
-    """Files of the state directory that others may read: it holds tokens and what tools answered."""
-    if os.name != "posix":
+    """Files of the state directory that others can read: it holds tokens and what tools answered.
+
+    A file in a folder that others cannot enter is closed to them, whatever its own mode is: Python gives what it
+    compiles the mode of its source.
+    """
+    open_files = [] if os.name != "posix" else list(islice(_reachable_files(folder), _MAX_FILES))
+    if open_files:
+        shown = ", ".join(f"{path.relative_to(folder)} (mode {mode:04o})" for path, mode in open_files[:5])
+        more = f" and {len(open_files) - 5} more" if len(open_files) > 5 else ""
+        yield Finding(
+            id="state_file_open",
+            about=str(folder),
+            detail=f"others can read or write files of the state directory: {shown}{more}",
+            fix=f"chmod -R go-rwx '{folder}'",
+        )
+
+
+def _reachable_files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Files that somebody else can open, with their modes."""
+    try:
+        if not folder.lstat().st_mode & _OTHERS_ENTER:
+            return
+        entries = sorted(folder.iterdir())
+    except OSError:
         return
-    seen = 0
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            seen += 1
-            if seen > _MAX_FILES:
-                return
-            path = Path(parent, name)
-            try:
-                mode = path.lstat().st_mode
-            except OSError:
-                continue
-            if stat.S_ISREG(mode) and mode & _OTHERS:
-                yield Finding(
-                    id="state_file_open",
-                    about=str(path),
-                    detail=f"others may read or write it (mode {mode & 0o777:04o})",
-                    fix=f"chmod 600 '{path}'",
-                )
+    for path in entries:
+        try:
+            mode = path.lstat().st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode):
+            yield from _reachable_files(path)
+        elif stat.S_ISREG(mode) and mode & _OTHERS:
+            yield path, stat.S_IMODE(mode)
 
 
 def upstream_file_findings(file: Path) -> Iterator[Finding]:
