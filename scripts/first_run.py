@@ -66,6 +66,9 @@ def steps(wheel: Path) -> tuple[Step, ...]:
         Step("goat-mcp demo"),
         Step("goat-mcp install claude-desktop", answers=(("Workspace [", ""),)),
         AS_HOST,
+        Step("goat-mcp list"),
+        Step("goat-mcp add notes -- python3 ~/servers/server.py notes search_notes add_note"),
+        Step("goat-mcp rules allow mcp__notes__add_note"),
         Step(
             "goat-mcp call Edit file_path=@prices.txt old_string=3.90 new_string=4.20"
             " --set files.read_before_write=off",
