@@ -16,6 +16,7 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
+from goat_mcp.upstreams.config.launchers import called_too_early, start_timeout_s
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault, start_failure_in
 from goat_mcp.upstreams.oauth.logins import LazyLogin
@@ -82,6 +83,7 @@ class Supervisor:
         nothing, `on_change` of each change of state.
         """
         self.config = config
+        self.start_timeout_s = start_timeout_s(config, limits)
         self._telemetry = telemetry
         self._on_connected = on_connected
         self._callers = callers
@@ -184,7 +186,8 @@ class Supervisor:
         if self._retry.is_open(time.monotonic()):
             raise self._down()
 
-    async def ready(self, max_wait_s: float) -> Connection:
+    async def ready(self, max_wait_s: float, *, to_the_end: bool = False) -> Connection:
+        """`to_the_end`: wait as long as a start may take, and not only as long as a call should."""
         life = self._life
         if life is not None and not life.over.is_set() and not life.connection.closed.is_set():
             self._asked_s = time.monotonic()
@@ -195,11 +198,14 @@ class Supervisor:
             # It led to the connection that has just ended.
             self._attempt = _Attempt()
         attempt = self._attempt
-        with anyio.move_on_after(min(max_wait_s, self._limits.connect_wait_s)):
+        with anyio.move_on_after(max_wait_s if to_the_end else min(max_wait_s, self._limits.connect_wait_s)):
             await attempt.settled.wait()
         if attempt.connection is not None:
             return attempt.connection
-        raise attempt.failure or self._down("it is still starting")
+        # What it has failed with before says more.
+        raise attempt.failure or (
+            self._down() if self.reason_code else called_too_early(self.config, self.start_timeout_s)
+        )
 
     def begin_use(self) -> None:
         self._in_use += 1
@@ -287,8 +293,7 @@ class Supervisor:
         finally:
             self._life = self._starting = None
         if life is None:
-            # It is to be started in another way, and nobody had it yet.
-            return
+            return  # it is to be started in another way, and nobody had it yet
         if self._attempt.settled.is_set():
             self._attempt = _Attempt()
         if not life.is_failure:
@@ -314,7 +319,7 @@ class Supervisor:
             target,
             known_version=self.known_version,
             login=self._login,
-            start_timeout_s=self._limits.start_timeout_s,
+            start_timeout_s=self.start_timeout_s,
             callers=self._callers(),
         ) as connection:
             if self._is_outdated:
@@ -420,10 +425,10 @@ class Supervisor:
         self._attempt.settled.set()
         self._attempt = _Attempt()
 
-    def _down(self, why: str = "") -> ToolError:
+    def _down(self) -> ToolError:
         wait_s = self._retry.wait_s(time.monotonic())
         again = f"; next try in {wait_s:.0f} s" if self._retry.is_open(time.monotonic()) else ""
-        problem = why or self.detail or "not connected"
+        problem = self.detail or "not connected"
         refusal = self._retry.refusal or self._refusal
         if refusal is not None:
             # It may be another connection of the same upstream that was refused; this one would be, too.

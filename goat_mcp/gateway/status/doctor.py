@@ -25,6 +25,7 @@ from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.patience import OF_A_PERSON, TO_THE_END
 from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
@@ -94,7 +95,7 @@ def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
     if status.reason_code:
         yield _of(status.reason_code, name, status.detail)
     elif status.state is not UpstreamState.READY:
-        yield _of(ReasonCode.START_TIMEOUT, name, "it did not get ready while doctor waited")
+        yield _of(ReasonCode.STARTING, name, "it did not get ready while doctor waited")
     for withheld in status.withheld:
         if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
             yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
@@ -262,26 +263,29 @@ def _written_secrets(content: Any) -> Iterator[str]:
                     yield f"{server}.{part}.{name}"
 
 
-MAX_WAIT_S = 35.0
-"""A little more than an upstream may take to start."""
 OnExamined = Callable[[UpstreamStatus], None]
 
 
 async def upstreams_examined(upstreams: Upstreams, only: Collection[str], on_examined: OnExamined) -> list[Finding]:
     """Connect to each, all at once, and list. `only` are names; none means all. `on_examined` is called for each."""
 
-    async def examine(config: UpstreamConfig) -> None:
-        await upstreams.relist(config.name, MAX_WAIT_S)
-        on_examined(_status_of(upstreams, config.name))
-
     chosen = [config for config in upstreams.configs if not only or config.name in only]
-    async with anyio.create_task_group() as group:
-        for config in chosen:
-            group.start_soon(examine, config)
+    names = [config.name for config in chosen]
+    # Whoever names a server waits for that one as long as it may take.
+    patience = TO_THE_END if only else OF_A_PERSON
+    heard: set[str] = set()
+
+    def hear(status: UpstreamStatus, _: float) -> None:
+        heard.add(status.name)
+        on_examined(status)
+
+    await upstreams.each_listed(hear, patience, names=names, again=True)
+    for name in names:
+        if name not in heard:
+            on_examined(_status_of(upstreams, name))
     # What arrives with the answers, as lines that are no messages, is in the status by now.
     statuses = [one for one in upstreams.status() if not only or one.name in only]
     findings = [finding for status in statuses for finding in upstream_findings(status)]
-    names = [config.name for config in chosen]
     for name, detail in await anyio.to_thread.run_sync(upstreams.suspicious, names):
         findings.append(
             Finding(

@@ -140,6 +140,8 @@ class StdioTransport:
     questions: set[int | str] = field(default_factory=set[int | str])
     """Ids of the process's own requests whose answers are not in the pipe yet: it may not be reading them."""
     direct: DirectDispatch = field(default_factory=DirectDispatch)
+    has_answered: bool = False
+    """Whether it was ever ready: one that never was has nothing to finish before it ends."""
 
     def was_written(self, request_id: int | str) -> bool:
         return request_id in self.unanswered

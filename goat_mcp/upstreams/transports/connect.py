@@ -91,6 +91,8 @@ async def connect(
             why = f"it did not answer within {start_timeout_s:g} s"
             end = link.stderr_end() if isinstance(link, StdioTransport) else ""
             raise StartFailure(ReasonCode.START_TIMEOUT, why + end) from None
+        if isinstance(link, StdioTransport):
+            link.has_answered = True
         yield connection
 
 
