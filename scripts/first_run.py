@@ -69,6 +69,7 @@ def steps(wheel: Path) -> tuple[Step, ...]:
         Step("goat-mcp list"),
         Step("goat-mcp add notes -- python3 ~/servers/server.py notes search_notes add_note"),
         Step("goat-mcp rules allow mcp__notes__add_note"),
+        Step("goat-mcp call mcp__notes__add_note text='buy oats'"),
         Step(
             "goat-mcp call Edit file_path=@prices.txt old_string=3.90 new_string=4.20"
             " --set files.read_before_write=off",
@@ -114,14 +115,16 @@ def make_project(home: Path) -> None:
     (home / "servers").mkdir()
     shutil.copy(SMALL_SERVER, home / "servers")
     server = str(home / "servers" / SMALL_SERVER.name)
+    programs = home / ".programs"
+    # By its path: a host has another PATH than a terminal, and so another `python3`.
+    python = str(programs / "python3")
     entries: dict[str, Any] = {
-        name: {"command": "python3", "args": [server, name, *tools]} for name, tools in SERVERS.items()
+        name: {"command": python, "args": [server, name, *tools]} for name, tools in SERVERS.items()
     }
-    entries["search"] = {"command": "python3", "args": [server, "--hang"]}
+    entries["search"] = {"command": python, "args": [server, "--hang"]}
     upstreams = home / ".config" / "goat-mcp" / "upstreams.json"
     upstreams.parent.mkdir(parents=True)
     upstreams.write_text(json.dumps({"mcpServers": entries}, indent=2) + "\n")
-    programs = home / ".programs"
     programs.mkdir()
     for name, program in {
         "pipx": Path(sys.executable).with_name("pipx"),
@@ -169,7 +172,7 @@ _VOLATILE = (
     (r"\b[0-9a-f]{16}\b", "0123456789abcdef"),
     (r"\b[0-9a-f]\n[0-9a-f]{15}\b", "0\n123456789abcdef"),  # at the edge of the terminal
     (r"\b[a-z2-7]{32}\b", "rdom6cxnuu2zfwckdnxlaa7teodtiine"),
-    (r"(?<![\w.])\d+(\.\d+)? m?s\b", "N ms"),
+    (r"(?<![\w.])\d+(\.\d+)? (m?s)\b", r"N \2"),
     (r"(?<=Python )3\.\d+\.\d+", "3.11.9"),
 )
 
