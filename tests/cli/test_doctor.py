@@ -219,3 +219,18 @@ def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Pa
         "1 to fix, 0 to know\n"
     )
     assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"mcpServers": {"goat": {"command": "/gone/goat-mcp", "args": ["serve"]}}}))
+
+    code, findings = examined(tmp_path, {})
+
+    assert code == 1
+    assert [(finding["id"], finding["severity"]) for finding in findings] == [
+        ("host_entry_command", "error"),
+        ("host_entry_workspace", "warning"),
+    ]
+    assert findings[1]["fix"] == "Name one: goat-mcp install claude-desktop --workspace DIR"

@@ -235,7 +235,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, work: Path) -> None:
     assert "Nothing was written (--dry-run)." in shown and [path.name for path in tmp_path.iterdir()] == ["work"]
 
 
-@pytest.mark.parametrize("host", [*(name for name, host in HOSTS.items() if host.format != "yaml"), "json"])
+@pytest.mark.parametrize("host", [*HOSTS, "json"])
 def test_the_entry_of_every_host_can_be_printed(tmp_path: Path, work: Path, host: str) -> None:
     document = json.loads(done("install", "--print", host, "--workspace", str(work), "--json", cwd=tmp_path).stdout)
     printed = done("install", "--print", host, "--workspace", str(work), cwd=tmp_path)
