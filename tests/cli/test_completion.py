@@ -50,7 +50,7 @@ def offered(home: Path, line: str) -> list[str]:
         ("ins", ["install", "inspect"]),
         ("rules for", ["forget"]),
         ("install claude-", ["claude-code", "claude-desktop"]),
-        ("eject kil", ["kilo"]),
+        ("eject kil", ["kilo", "kilo-cli"]),
         ("doctor g", ["git", "github"]),
         ("logs gith", ["github"]),
         ("auth login gi", ["git", "github"]),
