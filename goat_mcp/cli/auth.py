@@ -16,6 +16,7 @@ import anyio.to_thread
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import AUTH, UNREACHABLE
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import is_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -35,8 +36,6 @@ if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.upstreams.oauth.pending_login import RedirectListener
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
-AUTH_FAILED = 3
-UNREACHABLE = 4
 LOGIN_WAIT_S = 600.0
 
 
@@ -65,7 +64,7 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
         upstream = _login_of(config, endpoint, settings, redactor)
         anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
     except LoginRefused as refused:
-        _fail(redactor, f"no login to {config.name}: {refused}", AUTH_FAILED)
+        _fail(redactor, f"no login to {config.name}: {refused}", AUTH)
     except AuthServerDown as down:
         _fail(redactor, f"no login to {config.name} now: {down}", UNREACHABLE)
 
@@ -82,7 +81,7 @@ def logout(server: str, **selection: Any) -> None:
     revoked = "was notified" if was_told else "could not be notified"
     say(f"Logged out of {_shown(config.name)}; its authorization server {revoked}.")
     if left:
-        _fail(redactor, left, AUTH_FAILED)
+        _fail(redactor, left, AUTH)
 
 
 @auth.command("list")
@@ -149,7 +148,7 @@ async def _log_in(
             login = await upstream.log_in(person, challenge=challenge, scopes=scopes)
     status, _ = await upstream.asked_for(endpoint.headers, login.secrets.access_token)
     if status in (401, 403):
-        _fail(redactor, f"logged in, but {config.name} refuses the token (HTTP {status})", AUTH_FAILED)
+        _fail(redactor, f"logged in, but {config.name} refuses the token (HTTP {status})", AUTH)
     place = "the keyring" if login.facts.kept_in == "keyring" else "a file that only you can read"
     say(f"Logged in to {_shown(config.name)}. The tokens are kept in {place}; see goat-mcp auth list.")
 
