@@ -158,7 +158,7 @@ def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
         meant = meant_by(name, waiting)
         if not meant:
             known = ", ".join(one.target for one in waiting[:10])
-            hint = f"These wait: {known}." if known else "Nothing waits for approval."
+            hint = f"These wait: {known}." if known else "Nothing waits for approval. See goat-mcp lock."
             raise ToolError(ErrorCode.NOT_FOUND, f"nothing waits for approval under {escaped(name)!r}", hint)
         found |= dict.fromkeys(meant)
     return list(found)

@@ -67,10 +67,13 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
 @review.command()
 @click.argument("change", metavar="ID")
 @flags.workspace
-def show(change: str, workspace: Sequence[str]) -> None:
+@flags.as_json
+def show(change: str, workspace: Sequence[str], as_json: bool) -> None:
     """Print what one change would do to its file as it is now."""
     here = _here(workspace)
-    click.echo(escaped(here.diff(here.find(change, OWNER), MAX_DIFF_CHARS)))
+    staged = here.find(change, OWNER)
+    diff = here.diff(staged, MAX_DIFF_CHARS)
+    click.echo(json.dumps({**described(staged), "diff": diff}) if as_json else escaped(diff))
 
 
 @review.command()
