@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
 import anyio.to_thread
 import click
 
@@ -21,6 +19,7 @@ from goat_mcp.cli.terminal_user import is_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.processes.typed_lines import typed_line
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
@@ -224,25 +223,21 @@ class TerminalLoginPrompt:
     async def came_back(self) -> AuthorizationCodeResult:
         from goat_mcp.upstreams.oauth.login_contract import LoginRefused
 
-        loop_token = anyio.lowlevel.current_token()
-
-        def read_pasted() -> None:
-            for line in sys.stdin:
-                if not line.strip():
-                    continue
-                try:
-                    taken = anyio.from_thread.run_sync(self.listener.take, line, token=loop_token)
-                except RuntimeError:  # the command is over
-                    return
-                if taken:
-                    return
-                say("That is not the address: it holds code=... and the state of this login.", err=True)
-
-        # A daemon: nobody can end a thread that waits for somebody to type.
-        threading.Thread(target=read_pasted, name="pasted address", daemon=True).start()
-        with anyio.move_on_after(LOGIN_WAIT_S):
-            return await self.listener.came_back()
+        pasted = asyncio.create_task(self._read_pasted())
+        try:
+            with anyio.move_on_after(LOGIN_WAIT_S):
+                return await self.listener.came_back()
+        finally:
+            pasted.cancel()
         raise LoginRefused(f"nobody logged in within {LOGIN_WAIT_S / 60:.0f} minutes")
+
+    async def _read_pasted(self) -> None:
+        while data := await typed_line():
+            for line in data.decode("utf-8", "replace").splitlines():
+                if line.strip() and self.listener.take(line):
+                    return
+                if line.strip():
+                    say("That is not the address: it holds code=... and the state of this login.", err=True)
 
 
 def _open(url: str) -> None:
