@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import allows_more
 from goat_mcp.core.errors import ToolError
+from goat_mcp.core.spec import SHIPPED_TOOLSETS
 from goat_mcp.settings.settings import Settings, setting_keys
 from goat_mcp.state.file_state import FileState, file_state
 
@@ -37,6 +38,9 @@ FOLLOWED = frozenset(
 )
 """The settings that running gateways follow, besides a `mode` that allows no more than that of the start. All others
 count from the next start on."""
+
+AT_START_ONLY = SHIPPED_TOOLSETS
+"""Toolsets whose tools are read at the start, if they are on."""
 
 Follower = Callable[[Settings], Callable[[], None]]
 """Checks settings, and returns what puts them into force. Raises `BrokenSettings` if it cannot use them."""
@@ -80,12 +84,14 @@ class WatchedSettings:
             return ()
         followed = self._followed(self._read)
         keys = (key for key in setting_keys() if key not in followed)
-        return [key for key in keys if _value(self._read, key) != _value(self._at_start, key)]
+        found = [key for key in keys if _value(self._read, key) != _value(self._at_start, key)]
+        before, now = self._at_start.catalog.toolsets, self._read.catalog.toolsets
+        return found + [f"catalog.toolsets ({name})" for name in now if name in AT_START_ONLY and name not in before]
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Look at the files again and again, until cancelled. `changed` is called after each change of them, when
         their settings are in force or `problem` says why not."""
-        while True:
+        while self._read.watched_files:
             await anyio.sleep(LOOK_S)
             # Off the event loop: a file may lie on a disk that takes its time.
             look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
