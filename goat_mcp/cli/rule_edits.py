@@ -38,13 +38,14 @@ class RuleChange:
     winners: Sequence[ListedRule] = ()
     notes: Sequence[str] = ()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, *, dry_run: bool) -> Iterator[str]:
         """For people, below the diff."""
+        gone = "Would be taken out" if dry_run else "Taken out"
         if self.effect is not None:
             yield from (_sentence(meaning(self.effect, rule)) for rule in self.rules)
-        yield from (f"Taken out: {effect.value} {text}" for effect, text in self.removed)
+        yield from (f"{gone}: {effect.value} {text}" for effect, text in self.removed)
         if self.ended:
-            yield f"Taken out, since it was over: {', '.join(self.ended)}"
+            yield f"{gone}, since it was over: {', '.join(self.ended)}"
         for one in self.winners[:_SHOWN_RULES]:
             yield f"Stricter, and wins over it: {one.effect.value} {one.rule.text} ({one.origin})"
         if len(self.winners) > _SHOWN_RULES:
