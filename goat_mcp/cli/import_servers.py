@@ -17,9 +17,9 @@ from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.importing import carry_out, plan_import
 from goat_mcp.cli.hosts.plain_secrets import PlainSecret
-from goat_mcp.cli.hosts.sources import Source, Unreadable, readable_sources, source_from
+from goat_mcp.cli.hosts.sources import Source, Unreadable, one_source, readable_sources, source_from
 from goat_mcp.cli.hosts.switches import off_switch
-from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.import_report import import_document, print_import
 from goat_mcp.cli.terminal import confirmed, escaped
 from goat_mcp.cli.workspace_choice import is_answered
@@ -29,7 +29,7 @@ from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 from goat_mcp.state.secret_store import SecretStore, SecretTrouble
 
 
-@click.command("import")
+@click.command("import", epilog=known_hosts(pasted=False))
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @click.option("--from", "from_file", type=click.Path(path_type=Path), metavar="FILE", help="Read this file instead.")
 @click.option(
@@ -56,8 +56,8 @@ def import_servers(
 ) -> int:
     """Take over the MCP servers of other hosts, so that goat-mcp stands in front of them.
 
-    Without a HOST, all that are found are read; `goat-mcp install --help` names them. What you have already is never
-    changed, and nothing comes twice. A file that cannot be read is skipped, and listed at the end.
+    Without a HOST, all that are found are read. What you have already is never changed, and nothing comes twice.
+    A file that cannot be read is skipped, and listed at the end.
     """
     if move and not hosts:
         raise click.UsageError(
@@ -97,6 +97,8 @@ def _sources(
     if from_file is not None:
         return [source_from(from_file.expanduser(), named[0] if named else None, folder)], []
     readable, broken = readable_sources(named or HOSTS.values(), environment, folder)
+    if len(named) == 1 and not (readable or broken):
+        one_source(named[0], environment, folder)  # says why there is none
     every: list[Source] = []
     for source in readable:
         try:
