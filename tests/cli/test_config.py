@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminal_run import COLUMNS, run_on_terminal
+from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_servers import ok, own, refused, write
 from tests.cli.test_undo import Shell
 
@@ -48,9 +48,10 @@ def test_list_shows_what_somebody_has_set(shell: Shell, file: Path) -> None:
         f'catalog.deny\t["Bash"]\t{file}:4',
     ]
     assert len(json.loads(ok(shell, "config", "list", "--all", "--json"))) > 50
-    lines = run_on_terminal(
+    _, shown = run_on_terminal(
         "config", "list", "catalog", cwd=shell.folder, variables={"XDG_CONFIG_HOME": str(file.parents[1])}
     )
+    lines = [line.rstrip() for line in shown.splitlines()]
     assert max(map(len, lines)) <= COLUMNS
     assert lines[0].split() == ["key", "value", "from"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.terminal_run import run_on_terminal
+from tests.cli.terminal_runs import run_on_terminal
 from tests.cli.terminal_session import TerminalSession
 from tests.cli.test_undo import Shell
 from tests.quick_start import goat_command, script_command
@@ -263,9 +263,10 @@ def test_a_command_that_a_model_runs_changes_nothing(shell: Shell, words: tuple[
 def test_at_80_columns_nothing_is_cut(shell: Shell) -> None:
     variables = {"XDG_CONFIG_HOME": str(shell.state / "config")}
 
-    lines = run_on_terminal(
+    _, shown = run_on_terminal(
         "add", "maps", "--no-check", "--", "/opt/servers/maps", cwd=shell.folder, variables=variables
     )
+    lines = [line.rstrip() for line in shown.splitlines()]
 
     assert '+      "command": "/opt/servers/maps"' in lines
     assert lines[-1] == "No goat-mcp is running: this counts from the next start on."
