@@ -119,6 +119,8 @@ class _Line:
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """What the tool reports."""
+        if total is None and not message:
+            return  # a sign of life: the line counts the seconds itself
         amount = f"{done:g}" + (f" of {total:g}" if total else "")
         self._what = f"{self._name}: {amount} {message or ''}".rstrip()
         if self._line is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Generator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -219,3 +220,12 @@ def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Pa
         "1 to fix, 0 to know\n"
     )
     assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_one_that_hangs_is_named_after_some_seconds_and_the_others_are_examined(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    code, findings = examined(tmp_path, {"hangs": server("raw.py", "hang"), "good": server("raw.py")})
+
+    assert [(found["id"], found["about"]) for found in findings] == [("starting", "hangs")]
+    assert code == 4
+    assert time.monotonic() - began_s < 20, "it was waited for as long as it may take to start"
