@@ -162,7 +162,7 @@ def test_a_terminal_shows_what_a_call_waits_for(tmp_path: Path) -> None:
         return TerminalSession(command, cwd=tmp_path, variables=variables)
 
     with on_a_terminal("Bash", f"command={wait}") as running:
-        running.wait_for("Bash is running (")
+        running.wait_for("Bash started (")
         (tmp_path / "go").touch()
         assert running.end() == 0
     with on_a_terminal("mcp__npm__ping", "--upstreams", str(tmp_path / "upstreams.json")) as starting:
@@ -170,5 +170,5 @@ def test_a_terminal_shows_what_a_call_waits_for(tmp_path: Path) -> None:
         (tmp_path / "downloaded").touch()
         assert starting.end() == 0
 
-    assert "finished" in running.shown and "is running" not in running.shown.splitlines()[-1]
+    assert "finished" in running.shown and "started" not in running.shown.splitlines()[-1]
     assert "pong" in starting.shown
