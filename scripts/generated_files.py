@@ -1,6 +1,6 @@
 """Make what is generated from the code: the contracts, manifests/builtin/*.yaml, manifests/schema.json,
-docs/tools/*.md with what examples give back, the README's table, docs/upstream-problems.md and
-manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md, docs/gateway.md and
+docs/tools/*.md with what examples give back, the tables in README.md and docs/moving-in.md, docs/upstream-problems.md
+and manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md, docs/gateway.md and
 docs/seeds.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
@@ -38,7 +38,9 @@ GATEWAY = ROOT / "docs" / "gateway.md"
 SEEDS = ROOT / "docs" / "seeds.md"
 REASONS = ROOT / "docs" / "upstream-problems.md"
 SCHEMA = ROOT / "manifests" / "schema.json"
+MOVING_IN = ROOT / "docs" / "moving-in.md"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
+HOSTS_START, HOSTS_END = "<!-- hosts: generated -->", "<!-- /hosts -->"
 
 
 def builtin_specs() -> list[ToolSpec]:
@@ -253,10 +255,16 @@ def wanted_files() -> dict[Path, str]:
     files[REASONS] = reasons_page()
     files |= packaging()
     files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
-    head, _, rest = README.read_text().partition(TABLE_START)
-    _, _, tail = rest.partition(TABLE_END)
-    files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs, folder='docs/tools/')}\n\n{TABLE_END}{tail}"
+    files[README] = _with_table(README, TABLE_START, tools_table(specs, folder="docs/tools/"), TABLE_END)
+    hosts_table = _from_root("scripts.hosts_table").hosts_table()
+    files[MOVING_IN] = _with_table(MOVING_IN, HOSTS_START, hosts_table, HOSTS_END)
     return files
+
+
+def _with_table(page: Path, start: str, table: str, end: str) -> str:
+    head, _, rest = page.read_text().partition(start)
+    _, _, tail = rest.partition(end)
+    return f"{head}{start}\n\n{table}\n\n{end}{tail}"
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ from goat_mcp.cli.hosts.host_file import HostFile
 from goat_mcp.cli.hosts.importing import Change, new_entry, plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own_names
 from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
-from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.install_options import checked_options, settings_name_workspace
 from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
@@ -58,7 +58,7 @@ class Installed:
         )
 
 
-@click.command()
+@click.command(epilog=known_hosts())
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @flags.workspace
 @click.option("--mode", metavar="MODE", help="The permission mode, e.g. plan or acceptEdits.")
@@ -238,7 +238,8 @@ def _print_entry(host: Host, environment: HostEnvironment, options: ServeOptions
     """The entry in the host's notation on stdout; where it belongs on stderr, so that the first can be piped."""
     entry = new_entry(host, own_upstreams_file(), environment, options)
     file = environment.user_file(host)
-    text = HostFile(host, file or Path(host.name), None, host.root).changed(remove=(), add={OWN_NAME: entry}).decode()
+    empty = HostFile(replace(host, new_file={}), file or Path(host.name), None, host.root)
+    text = empty.changed(remove=(), add={OWN_NAME: entry}).decode()
     where = _paste_into(host, file)
     if as_json:
         fields = {"host": host.name, "file": None if file is None else str(file), "paste_into": where}

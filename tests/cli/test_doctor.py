@@ -187,6 +187,25 @@ def test_an_earlier_failure_is_shown_and_so_is_what_was_checked(tmp_path: Path) 
     ]
 
 
+def test_one_that_hangs_is_named_and_delays_the_rest_by_seconds_only(tmp_path: Path) -> None:
+    entries = {"hangs": {"command": "/bin/sleep", "args": ["60"]}, "good": server("raw.py")}
+
+    began_s = time.monotonic()
+    code, findings = examined(tmp_path, entries)
+    took_s = time.monotonic() - began_s
+
+    assert (code, [(found["id"], found["about"]) for found in findings]) == (4, [("starting", "hangs")])
+    assert took_s < 20
+
+
+def test_how_long_a_server_has_failed_is_said(tmp_path: Path) -> None:
+    examined(tmp_path, {"gone": {"command": "no-such-command"}})
+
+    done = run("doctor", "--upstreams", "upstreams.json", "--workspace", ".", cwd=tmp_path)
+
+    assert done.stdout.startswith("gone: command_not_found (waiting), for ")
+
+
 def test_a_host_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text("{")
@@ -220,6 +239,21 @@ def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Pa
         "1 to fix, 0 to know\n"
     )
     assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"mcpServers": {"goat": {"command": "/gone/goat-mcp", "args": ["serve"]}}}))
+
+    code, findings = examined(tmp_path, {})
+
+    assert code == 1
+    assert [(finding["id"], finding["severity"]) for finding in findings] == [
+        ("host_entry_command", "error"),
+        ("host_entry_workspace", "warning"),
+    ]
+    assert findings[1]["fix"] == "Name one: goat-mcp install claude-desktop --workspace DIR"
 
 
 def test_one_that_hangs_is_named_after_some_seconds_and_the_others_are_examined(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ EDITORS = (
         workspace=WorkspaceSource.START_DIRECTORY,
         after="Roo Code reads the file again by itself; reload the window if goat is not listed.",
     ),
-    # kilo.ai/docs/features/mcp. Newer versions are said to read `mcp` in kilo.jsonc: not confirmed, not written.
+    # kilo.ai/docs/features/mcp: the extension; that its newer versions read the CLI's file is not confirmed.
     Host(
         "kilo",
         "Kilo Code",

@@ -12,7 +12,7 @@ from typing import Any
 from goat_mcp.cli.hosts.host import Host, entry_fields
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.directory import own_upstreams_file
-from goat_mcp.upstreams.config.entry import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
+from goat_mcp.upstreams.config.goat_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
 OWN_NAME = "goat"
 _UPSTREAMS_FLAG = "--upstreams"

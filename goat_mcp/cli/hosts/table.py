@@ -46,6 +46,11 @@ def key_of(host: Host, name: str) -> Key | None:
     return host.keys.get(name) or _COMMON.get(name)
 
 
+def known_hosts(*, pasted: bool = True) -> str:
+    """For the help of commands. `pasted`: with the hosts that take an entry in a dialog and have no file."""
+    return f"HOST is one of {', '.join(name for name, host in HOSTS.items() if pasted or not host.paste_into)}."
+
+
 def host_named(name: str) -> Host:
     """Raises `ToolError(INPUT)` for one that is not in the table, with the nearest one named."""
     found = HOSTS.get(name.lower().replace("_", "-").replace(" ", "-"))

@@ -89,6 +89,23 @@ TERMINAL_AGENTS = (
         workspace=WorkspaceSource.START_DIRECTORY,
         after="Start opencode again.",
     ),
+    # Kilo-Org/kilocode: packages/kilo-docs/pages/automate/mcp/using-in-cli.md
+    Host(
+        "kilo-cli",
+        "Kilo CLI",
+        "jsonc",
+        ("mcp",),
+        user=ConfigLocation(any="{config}/kilo/kilo.json"),
+        elsewhere=ConfigLocation(any="{config}/kilo/kilo.jsonc"),
+        project="kilo.json",
+        keys={"command": Key.COMMAND_LINE, "environment": Key.ENV, "timeout": Key.START_WAIT},
+        variables=Variables.BRACES,
+        own_entry={"type": "local", "enabled": True},
+        command_line="command",
+        env_key="environment",
+        workspace=WorkspaceSource.START_DIRECTORY,
+        after="Start Kilo CLI again; /mcps lists goat.",
+    ),
     # block/goose: documentation/docs/guides/config-files.md, crates/goose/src/agents/extension.rs
     Host(
         "goose",
@@ -166,7 +183,7 @@ TERMINAL_AGENTS = (
         project=".amp/settings.json",
         variables=Variables.SHELL,
         workspace=WorkspaceSource.START_DIRECTORY,
-        after="Start Amp again; a project's server has to be approved first (amp mcp approve goat).",
+        after="Start Amp again; a project's server has to be approved first.",
     ),
     # docs.factory.ai/cli/configuration/mcp
     Host(
