@@ -26,6 +26,7 @@ from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.docs import OUTPUTS, document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
+from scripts.install_links import links
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
@@ -39,6 +40,7 @@ SEEDS = ROOT / "docs" / "seeds.md"
 REASONS = ROOT / "docs" / "upstream-problems.md"
 SCHEMA = ROOT / "manifests" / "schema.json"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
+LINKS_START, LINKS_END = "<!-- links: generated -->", "<!-- /links -->"
 
 
 def builtin_specs() -> list[ToolSpec]:
@@ -253,10 +255,18 @@ def wanted_files() -> dict[Path, str]:
     files[REASONS] = reasons_page()
     files |= packaging()
     files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
-    head, _, rest = README.read_text().partition(TABLE_START)
-    _, _, tail = rest.partition(TABLE_END)
-    files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs, folder='docs/tools/')}\n\n{TABLE_END}{tail}"
+    files[README] = readme(specs)
     return files
+
+
+def readme(specs: list[ToolSpec]) -> str:
+    """The README with what is generated of it: the table of tools, and the links of `install_links`."""
+    text = README.read_text()
+    parts = {TABLE_START: (tools_table(specs, folder="docs/tools/"), TABLE_END), LINKS_START: (links(), LINKS_END)}
+    for start, (content, end) in parts.items():
+        head, _, rest = text.partition(start)
+        text = f"{head}{start}\n\n{content.strip()}\n\n{end}{rest.partition(end)[2]}"
+    return text
 
 
 def main() -> int:
