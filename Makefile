@@ -16,7 +16,7 @@ endif
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit surroundings lint types quick-lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+.PHONY: setup demo test test-all unit surroundings lint types quick-lint generated dist mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -103,6 +103,12 @@ quick-lint: setup
 
 generated: setup
 	@$(BIN)/python scripts/generated_files.py
+
+# The wheel and the source distribution, and what twine and check-wheel-contents say about them.
+dist: setup
+	@$(BIN)/python -m scripts.distributions dist
+	@$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+	@$(BIN)/check-wheel-contents dist/*.whl
 
 # What a desktop host installs with a click.
 mcpb: setup

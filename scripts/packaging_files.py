@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.version import __version__
 from goat_mcp.tools.docs import short_doc
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +27,8 @@ UPSTREAMS = (
 
 
 def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    """What pyproject.toml says of the project, with the version, which only the package itself has."""
+    return {**tomllib.loads((ROOT / "pyproject.toml").read_text())["project"], "version": __version__}
 
 
 def registered_name() -> str:

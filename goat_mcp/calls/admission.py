@@ -122,13 +122,7 @@ class Admission:
         self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
     ) -> Decision:
         """The decision of rules and mode (or the `wish` of a hook); if it asks, the person's. Raises `ToolError`."""
-        if wish is not None:
-            decision = wish
-        elif self.permission.looks_at_files(call, ctx):
-            # It may look at all files below a directory: in a thread, so other calls go on.
-            decision = await anyio.to_thread.run_sync(self._decided, call, judged.through, ctx)
-        else:
-            decision = self._decided(call, judged.through, ctx)
+        decision = wish or await self._decision(call, judged.through, ctx)
         judged.decided_by, judged.reason = ("rule" if decision.by_rule else "mode"), decision.reason
         try:
             decision = await self.permission.settle(decision, call, ctx)
@@ -137,8 +131,20 @@ class Admission:
                 judged.decided_by = "user" if refused.interrupts else "nobody"
             raise
         judged.decided_by = decision.decided_by or judged.decided_by
-        self._check_unchanged(tool, decision, ctx)
+        if decision.decided_by == "user":
+            self._check_unchanged(tool, ctx)
+            # Nor does the answer lift a rule that came while the person was asked.
+            now = await self._decision(call, judged.through, ctx)
+            if now.effect is Effect.DENY:
+                judged.decided_by, judged.reason = ("rule" if now.by_rule else "mode"), now.reason
+                await self.permission.settle(now, call, ctx)
         return decision
+
+    async def _decision(self, call: Call, through: ToolSpec | None, ctx: ToolContext) -> Decision:
+        """`_decided`; in a thread if it may look at all files below a directory, so that other calls go on."""
+        if self.permission.looks_at_files(call, ctx):
+            return await anyio.to_thread.run_sync(self._decided, call, through, ctx)
+        return self._decided(call, through, ctx)
 
     def _decided(self, call: Call, through: ToolSpec | None, ctx: ToolContext) -> Decision:
         """What rules and mode say. Rules about the meta-tool it came through may only make it stricter."""
@@ -202,9 +208,9 @@ class Admission:
         judged.arguments = verdict.arguments
         return False
 
-    def _check_unchanged(self, tool: AnyTool, decision: Decision, ctx: ToolContext) -> None:
+    def _check_unchanged(self, tool: AnyTool, ctx: ToolContext) -> None:
         """The tool may have changed while a person was asked: their answer was about the old one (R-PERM-4)."""
-        if decision.decided_by != "user" or tool.spec.rule_name in names_of_ours():
+        if tool.spec.rule_name in names_of_ours():
             return  # ours never change, and may be called by a name that this client's catalog has instead
         now = self.catalog.of(ctx.rights).resolve(tool.spec.name)
         if now is not tool and now.spec != tool.spec:

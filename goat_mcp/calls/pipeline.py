@@ -91,6 +91,7 @@ class Pipeline:
         turn = turn or Turn(Batch())
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
+        result = ToolResult()  # of a call that is cancelled
         with self.spill.used_by(ctx.principal):
             try:
                 # The settings that this session has changed.
@@ -134,7 +135,7 @@ class Pipeline:
                 result = error_result(_internal_error(rule_name, ctx, bug))
             finally:
                 with self.telemetry.at_least(ctx.setting("log_level", None)):
-                    await self._record_outcome(rule_name, arguments, ctx, error_code)
+                    await self._record_outcome(rule_name, arguments, ctx, error_code, result)
         return result
 
     async def _execute(
@@ -266,14 +267,20 @@ class Pipeline:
         return result  # noqa: RET504  # returned inside, the type checker takes the scope for one that may swallow
 
     async def _record_outcome(
-        self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        ctx: ToolContext,
+        error_code: str | None,
+        result: ToolResult,
     ) -> None:
         if error_code == ErrorCode.TOOL_NOT_FOUND:
             tool = self.redactor.text(tool[:_SHOWN_NAME_CHARS])  # it is whatever a client sent
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
-        await self.audit.off_loop(partial(self.audit.outcome, tool, ctx, error_code=error_code, arguments=arguments))
+        outcome = partial(self.audit.outcome, error_code=error_code, arguments=arguments, result_chars=result.chars)
+        await self.audit.off_loop(partial(outcome, tool, ctx))
 
 
 def _raising(error: ToolError) -> Callable[[Permit, Mapping[str, Any]], Awaitable[ToolResult]]:

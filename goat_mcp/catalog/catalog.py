@@ -5,7 +5,6 @@ Where listing all of it would cost too much, upstream tools are deferred: left o
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.core.tool import Access, ChecksInput, OwnTool
 
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
@@ -110,9 +110,11 @@ class Catalog:
         """Rises with every change of what may be in."""
         return self._registry.snapshot.generation + self._choices
 
-    def choose(self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile]) -> None:
+    def choose(
+        self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile], deferral: DeferredListing | None = None
+    ) -> None:
         """From now on these say what is in, here and in all views. `profiles` hold those that any view was made for."""
-        self._choose(filter, self._deferral, self.dialect.name, profiles, self._name_cap)
+        self._choose(filter, deferral or self._deferral, self.dialect.name, profiles, self._name_cap)
 
     def _choose(
         self,
@@ -239,7 +241,7 @@ class Catalog:
             )
         if (reason := self._explain_missing(name)) is not None:
             raise reason
-        near = difflib.get_close_matches(name, [*self._tools, *TOOL_ALIASES], n=3)
+        near = nearest(name, [*self._tools, *TOOL_ALIASES])
         raise ToolError(
             ErrorCode.TOOL_NOT_FOUND,
             f"tool not found: {name[:200]}",

@@ -5,7 +5,6 @@ Source: Goat Spec 04, `Tools option (string[] | preset)`, `DisallowedTools`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -22,6 +21,7 @@ from goat_mcp.core.names import (
     split_name,
 )
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
+from goat_mcp.core.suggestions import nearest, one_of
 
 PRESET_PREFIX = "preset:"
 
@@ -140,8 +140,5 @@ def _check_preset_name(name: str) -> None:
 
 
 def _near(name: str, known: Collection[str], kind: str) -> str:
-    near = difflib.get_close_matches(name, known, n=3) or [
-        each for each in known if each.lower() == name.lower() or (len(name) > 2 and name.lower() in each.lower())
-    ]
-    near = list(dict.fromkeys(near))[:3]
-    return f"did you mean {' or '.join(near)}?" if near else f"{kind} are {', '.join(dict.fromkeys(known))}"
+    near = nearest(name, known) or [each for each in known if len(name) > 2 and name.lower() in each.lower()]
+    return one_of(dict.fromkeys(near)) or f"{kind} are {', '.join(dict.fromkeys(known))}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import print_table
+from goat_mcp.cli.terminal import console, print_table
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
+    from goat_mcp.calls.audit.records import CallFilter
     from goat_mcp.calls.audit.verify import Verification
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,27 +46,64 @@ def audit() -> None:
     """Show, verify and export the record of calls."""
 
 
+_SINCE = click.option(
+    "--since", metavar="TIME", help="A date, a time (UTC where it names no zone), or 30m, 12h, 7d before now."
+)
+
+
 @audit.command()
 @click.option(
     "--last", default=20, type=click.IntRange(1, 1_000_000), metavar="N", help="How many calls; 20 if not said."
 )
+@_SINCE
+@click.option("--server", default="", metavar="NAME", help="Only calls of this server's tools.")
 @click.option("--tool", default="", metavar="NAME", help="Only calls of this tool.")
+@click.option("--denied", is_flag=True, help="Only calls that were not allowed.")
+@click.option("--host", "client", default="", metavar="CLIENT", help="Only calls of clients with this in their name.")
 @click.option("--call", "call_id", default="", metavar="ID", help="Only the call with this id.")
 @_record
 @flags.as_json
-def show(last: int, tool: str, call_id: str, file: Path | None, config: Path | None, as_json: bool) -> None:
-    """Show the last calls, oldest first: when, which tool, what was decided by which rule, and how it ended."""
-    from goat_mcp.calls.audit.records import last_calls
+def show(
+    last: int,
+    since: str | None,
+    server: str,
+    tool: str,
+    denied: bool,
+    client: str,
+    call_id: str,
+    file: Path | None,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the last calls, oldest first: when, which tool with which arguments, who decided what, how it ended.
 
-    path = _path(file, config)
-    with _Readable(path):
-        calls = last_calls(path, last, tool=tool, call_id=call_id)
+    Secrets among the arguments are replaced. Calls are kept for 30 days (audit.kept_days); older ones are in the chain
+    of hashes, without arguments: name its file with --file.
+    """
+    from goat_mcp.calls.audit.records import CallFilter
+
+    wanted = CallFilter(
+        since=_since(since), server=server, tool=tool, client=client, call_id=call_id, only_denied=denied
+    )
+    if file is not None and client:
+        raise ToolError(
+            ErrorCode.INPUT, "--host cannot be used with --file", "That file does not name clients: leave one out."
+        )
+    chain = _path(file, config)
+    calls = _recorded(last, wanted) if file is None else []
+    if file is not None or (not calls and not client and chain.exists()):
+        from goat_mcp.calls.audit.records import last_calls
+
+        with _Readable(chain):
+            calls = last_calls(chain, last, wanted)
     if as_json:
         click.echo(json.dumps({"calls": calls}))
     elif calls:
         _print_calls(calls)
+    elif file is None and not _people_path().exists() and not chain.exists():
+        click.echo(_NOTHING_YET, err=True)
     else:
-        click.echo("No such calls.", err=True)
+        click.echo(_no_such_calls(wanted), err=True)
 
 
 @audit.command()
@@ -92,9 +132,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 
 
 @audit.command()
-@click.option(
-    "--since", metavar="TIME", help="A date, a time (UTC where it names no zone), or 30m, 12h, 7d before now."
-)
+@_SINCE
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
 @_record
 def export(since: str | None, form: str, file: Path | None, config: Path | None) -> None:
@@ -150,21 +188,101 @@ def _since(text: str | None) -> datetime | None:
         ) from None
 
 
+_NOTHING_YET = (
+    "Nothing is recorded yet: each call of a tool is, from the first on.\n"
+    "Connect a host with `goat-mcp install HOST`, or call a tool here: goat-mcp call Glob 'pattern=*'"
+)
+
+
+def _people_path() -> Path:
+    from goat_mcp.calls.audit.call_record import FILE_NAME
+
+    return StateDirectory.default().path / FILE_NAME
+
+
+@contextmanager
+def _readable_record() -> Generator[Path]:
+    from goat_mcp.calls.audit.recorded_calls import UnreadableRecord
+
+    path = _people_path()
+    try:
+        yield path
+    except UnreadableRecord as problem:
+        raise ToolError(
+            ErrorCode.IO,
+            f"the record of calls {path} cannot be read: {problem}",
+            f"See the chain of hashes instead: goat-mcp audit show --file '{path.with_name('audit.jsonl')}'.",
+        ) from None
+
+
+def _recorded(last: int, wanted: CallFilter) -> list[dict[str, Any]]:
+    from goat_mcp.calls.audit.recorded_calls import recorded_calls
+
+    with _readable_record() as path:
+        return recorded_calls(path, last, wanted)
+
+
+def _no_such_calls(wanted: CallFilter) -> str:
+    """With the names that are nearest to one that has no calls at all."""
+    from goat_mcp.calls.audit.recorded_calls import names_in
+
+    with _readable_record() as path:
+        names = names_in(path)
+    given = (("tool", wanted.tool), ("server", wanted.server), ("client", wanted.client))
+    hints = [did_you_mean(name, names[kind]) for kind, name in given if name]
+    return " ".join(("No such calls.", *(hint[0].upper() + hint[1:] for hint in hints if hint)))
+
+
 def _print_calls(calls: list[dict[str, Any]]) -> None:
-    headers = ["call", "time", "tool", "decision", "outcome", "ms", "rule"]
+    if console().is_terminal:
+        print_table(["when", "call", "decision", "outcome", "client"], [_cells(call) for call in calls])
+        return
+    headers = ["call", "time", "tool", "decision", "outcome", "ms", "rule", "client", "arguments", "size"]
     rows = [
         [
             str(call.get("call_id")),
             str(call.get("ts")),
             str(call.get("tool")),
             str(call.get("decision", "")),
-            str(call.get("error_code") or "ok") if "ended" in call else "none recorded",
+            _outcome(call),
             str(call.get("duration_ms", "")),
             _reason(call),
+            str(call.get("client", "")),
+            json.dumps(call["arguments"], ensure_ascii=False) if "arguments" in call else "",
+            str(call.get("result_chars") or ""),
         ]
         for call in calls
     ]
     print_table(headers, rows)
+
+
+def _cells(call: Mapping[str, Any]) -> list[str]:
+    """For people: what belongs together in one cell."""
+    arguments = call.get("arguments", {})
+    size = call.get("result_chars")
+    return [
+        _lines(str(call.get("ts"))[:19].replace("T", " ") + "Z", str(call.get("call_id"))),
+        _lines(str(call.get("tool")), *(f"{name}: {_one_line(value)}" for name, value in arguments.items())),
+        _lines(str(call.get("decision", "")), _reason(call)),
+        _lines(
+            _outcome(call),
+            f"{call['duration_ms']:.0f} ms" if call.get("duration_ms") is not None else "",
+            f"{size} characters" if size else "",
+        ),
+        str(call.get("client", "")),
+    ]
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def _one_line(value: Any) -> str:
+    return value.replace("\n", "\\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _outcome(call: Mapping[str, Any]) -> str:
+    return str(call.get("error_code") or "ok") if "ended" in call else "none recorded"
 
 
 def _reason(call: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.terminal_user import is_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
@@ -161,11 +162,13 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
     config = next((one for one in files.configs if server in (one.name, one.server)), None)
     if config is None:
         why = next((problem.message for problem in files.problems if problem.name == server), "there is none")
-        names = ", ".join(one.name for one in files.configs) or "none"
+        names = [one.name for one in files.configs]
+        near = did_you_mean(server, names)
         raise ToolError(
             ErrorCode.CONFIG,
             f"no upstream {server[:100]!r}: {why}",
-            f"Upstreams there are: {names}. Name their file with --upstreams FILE.",
+            (f"D{near[1:]} " if near else "")
+            + f"Upstreams there are: {', '.join(names) or 'none'}. Name their file with --upstreams FILE.",
         )
     if not isinstance(config.target, HttpEndpoint):
         raise ToolError(ErrorCode.CONFIG, f"{config.name} is no HTTP server: it wants no login", "")

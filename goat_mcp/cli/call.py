@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 import click
 
 from goat_mcp.calls.permissions.mode import Approval
@@ -22,6 +21,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Question, Reply, Value
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, error_result
+from goat_mcp.processes.typed_lines import typed_line
 
 if TYPE_CHECKING:
     from goat_mcp.gateway.gateway import Gateway
@@ -44,6 +44,7 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
     Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
     """
+    flags.check_is_name(tool)
     settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
@@ -63,7 +64,13 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
-    ctx = ToolContext(call_id=secrets.token_hex(8), progress=_show_progress, wants_progress=True, ask=ask_on_terminal)
+    ctx = ToolContext(
+        call_id=secrets.token_hex(8),
+        client_name="goat-mcp call",
+        progress=_show_progress,
+        wants_progress=True,
+        ask=ask_on_terminal,
+    )
     async with gateway.running():
         try:
             schema = gateway.catalog.resolve(name).spec.input_schema
@@ -119,35 +126,31 @@ def _print(result: ToolResult) -> None:
 
 
 async def ask_on_terminal(form: Form) -> Answer:
-    """Ask on stdin and stderr. Unavailable where stdin is not a terminal; end of input cancels."""
+    """Ask on stdin and stderr. Unavailable if stdin is no terminal; the end of input cancels, Ctrl-C ends the call."""
     if not sys.stdin.isatty():
         return Answer(Reply.UNAVAILABLE)
-    return await anyio.to_thread.run_sync(_ask_form, form, abandon_on_cancel=True)
-
-
-def _ask_form(form: Form) -> Answer:
     click.echo(escaped(form.message), err=True)
     values: dict[str, Value] = {}
     try:
         for question in form.questions:
-            if (value := _ask_question(question)) is not None:
+            if (value := await _ask_question(question)) is not None:
                 values[question.name] = value
-    except (EOFError, KeyboardInterrupt, click.Abort):
+    except EOFError:
         return Answer(Reply.CANCELLED)
     return Answer(Reply.ACCEPTED, values)
 
 
-def _ask_question(question: Question) -> Value | None:
+async def _ask_question(question: Question) -> Value | None:
     """The answer; None for one left empty. Asks again until a required question has one that is on offer."""
     click.echo(escaped(f"{question.title} {question.description}".rstrip()), err=True)
     for number, option in enumerate(question.options, 1):
         click.echo(escaped(f"  {number}. {option.title or option.value}"), err=True)
     while True:
         click.echo("> ", err=True, nl=False)
-        line = sys.stdin.readline()
+        line = await typed_line()
         if not line:
             raise EOFError
-        text = line.strip()
+        text = line.decode("utf-8", "replace").strip()
         if not text and not question.required:
             return None
         chosen = tuple(_choice(part.strip(), question) for part in (text.split(",") if question.multiple else [text]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Collection, Sequence
@@ -16,6 +15,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.terminal import console, escaped
 from goat_mcp.core.errors import ToolError
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.status import UpstreamStatus
 
@@ -96,8 +96,7 @@ def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:
     known = [status.name for status in gateway.upstreams.status()]
     for server in servers:
         if server not in known:
-            near = difflib.get_close_matches(server, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
+            hint = did_you_mean(server, known) or f"there are {', '.join(known) or 'none'}"
             raise click.UsageError(f"no upstream is called {server!r}; {hint}")
     return list(servers)
 

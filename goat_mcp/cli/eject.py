@@ -9,11 +9,12 @@ import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
-from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff, shown_diff
 from goat_mcp.cli.hosts.host_file import replace_bytes
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.table import HOSTS, host_named
 from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
+from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
 
@@ -21,19 +22,25 @@ from goat_mcp.state.directory import StateDirectory
 @click.command()
 @click.argument("host", required=False)
 @click.option(
-    "--file", "named", type=click.Path(path_type=Path), metavar="FILE", help="Which file, where there are several."
+    "--file", "named", type=click.Path(path_type=Path), metavar="FILE", help="Which file, if there are several."
 )
-@click.option("--keep-changes", is_flag=True, help="The file was changed since: put the servers back, keep the rest.")
+@click.option(
+    "--keep-changes",
+    is_flag=True,
+    help="If the file was changed since: put the servers back, keep the changes, and list them.",
+)
 @dry_run_flag
 @flags.as_json
 def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: bool, as_json: bool) -> None:
     """Put back what a host's file held before `import --move` or `install`.
 
-    Your upstreams file keeps the servers. A file that was changed since is left alone, unless you say what to do.
+    Your upstreams file keeps the servers. A file that was changed since is left alone, with a list of the changes,
+    unless you add --keep-changes.
     """
     refuse_a_model(dry_run)
     receipts = _chosen(host, named)
-    last, change = plan_eject(receipts, keep_changes=keep_changes)
+    plan = plan_eject(receipts, keep_changes=keep_changes)
+    host_of_file, change = HOSTS[plan.receipt.host], plan.change
     diff = shown_diff(change)
     if not as_json:
         say_diff(change)
@@ -41,12 +48,19 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
         replace_bytes(change.path, change.after, was=change.before)
         receipts.drop_last()
     if as_json:
-        fields = {"host": last.host, "file": str(change.path), "restored": not dry_run, "diff": diff}
-        click.echo(json.dumps({**fields, "dry_run": dry_run}))
+        fields = {"host": host_of_file.name, "file": str(change.path), "restored": not dry_run, "diff": diff}
+        click.echo(json.dumps({**fields, "kept_changes": list(plan.kept), "dry_run": dry_run}))
         return
-    click.echo("Nothing was written (--dry-run)." if dry_run else f"{change.path} is as it was.")
-    if not dry_run and HOSTS[last.host].after:
-        click.echo(HOSTS[last.host].after)
+    if plan.kept:
+        click.echo("Kept, although it differs from what the file held before goat-mcp:")
+        for line in plan.kept:
+            click.echo(escaped(f"  {line}"))
+    if dry_run:
+        click.echo("Nothing was written (--dry-run).")
+        return
+    is_as_it_was = change.after == plan.receipt.before
+    click.echo(f"{change.path} {'is as it was' if is_as_it_was else 'has its servers back'}.")
+    click.echo(restart_hint(host_of_file))
 
 
 def _chosen(host: str | None, named: Path | None) -> Receipts:

@@ -68,6 +68,25 @@ _SELECTION = (
     ),
 )
 
+SELECTION_NAMES = frozenset(
+    {
+        "workspace",
+        "config",
+        "upstreams",
+        "manifests",
+        "claude_settings",
+        "mode",
+        "toolset",
+        "preset",
+        "profile",
+        "only",
+        "disallowed_tool",
+        "allowed_tool",
+        "overrides",
+    }
+)
+"""What `selection` gives a command."""
+
 
 def selection(command: Command) -> Command:
     """Give a command the shared flags. It hands what it gets of them to `settings_from`."""
@@ -132,6 +151,12 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise click.UsageError('--input-json wants an object, e.g. {"pattern": "TODO"}')
     return cast("dict[str, Any]", parsed)
+
+
+def check_is_name(tool: str) -> None:
+    """Arguments of a tool may look like options, so click takes an unknown option for the tool."""
+    if tool.startswith("-"):
+        raise click.NoSuchOption(tool, ctx=click.get_current_context())
 
 
 def key_value_pairs(words: Sequence[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.terminal import escaped
@@ -62,6 +63,11 @@ def say_change(source: Source, change: Change, *, already: str, done: str, dry_r
         click.echo(already)
     else:
         click.echo("Nothing was written (--dry-run)." if dry_run else done)
+
+
+def restart_hint(host: Host) -> str:
+    """What has to be done for the host to see a change of its servers."""
+    return host.after or f"Restart {host.title}."
 
 
 def _redactor(change: Change) -> Redactor:

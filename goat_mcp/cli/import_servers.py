@@ -57,9 +57,9 @@ def import_servers(
     if from_file is not None and len(hosts) > 1:
         raise click.UsageError("--from reads one file; name at most one host")
     refuse_a_model(dry_run)
-    machine = HostEnvironment.this()
-    sources, broken = _sources(hosts, from_file, project, machine)
-    plan = plan_import(sources, (into or own_upstreams_file()).absolute(), machine, move=move)
+    environment = HostEnvironment.this()
+    sources, broken = _sources(hosts, from_file, project, environment)
+    plan = plan_import(sources, (into or own_upstreams_file()).absolute(), environment, move=move)
     if move and into is None:
         _check_that_ours_counts()
     if not dry_run:
@@ -73,7 +73,7 @@ def import_servers(
 
 
 def _sources(
-    hosts: Sequence[str], from_file: Path | None, project: Path | None, machine: Any
+    hosts: Sequence[str], from_file: Path | None, project: Path | None, environment: Any
 ) -> tuple[list[Source], list[str]]:
     """What to import from; and where no host is named, which files cannot be read: the others are imported."""
     folder = None if project is None else project.resolve()
@@ -84,8 +84,8 @@ def _sources(
     broken: list[ToolError] = []
     for host in named or HOSTS.values():
         try:
-            for source in sources_of(host, machine, folder):
-                _ = source.file.entries, off_switch(source, machine)  # whether they can be read
+            for source in sources_of(host, environment, folder):
+                _ = source.file.entries, off_switch(source, environment)  # whether they can be read
                 every.append(source)
         except ToolError as problem:
             if named:

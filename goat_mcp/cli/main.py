@@ -6,41 +6,53 @@ import gc
 import importlib
 import os
 import sys
-from typing import Any
+from contextlib import redirect_stderr, suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
-USAGE_ERROR = 1
-INTERRUPTED = 130
+from goat_mcp.cli.command_help import COMPLETES, NO_COLOR, dressed, write_commands
+from goat_mcp.cli.exit_codes import AUTH, INTERRUPTED, UNREACHABLE, USAGE
+from goat_mcp.core.version import __version__
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _COMMANDS = {
-    "serve": "Serve the tools to an MCP host, over stdio or HTTP.",
-    "list": "List all tools with their side effect.",
-    "inspect": "Show tools as clients see them, and every rewrite.",
-    "call": "Call one tool and print its result.",
-    "status": "Show what runs, and the state of each upstream.",
-    "auth": "Log in to upstreams, and see the logins.",
-    "doctor": "Find what is wrong with the settings and upstreams.",
-    "logs": "Show the last log lines of servers and upstreams.",
-    "why": "Explain whether a call is allowed, and by which rule.",
-    "rules": "List the permission rules in force.",
-    "import": "Take over the MCP servers of other hosts.",
-    "eject": "Put back a host's file as it was before goat-mcp.",
-    "install": "Add goat-mcp to the servers of a host.",
-    "uninstall": "Take goat-mcp out of the servers of a host.",
-    "manifest": "Declare tools and upstreams of your own in YAML.",
-    "export": "Print the catalog in the format of another system.",
-    "docs": "Show the documentation of tools.",
-    "plan": "Show the plans that wait for you, and decide.",
-    "audit": "Show, verify and export the record of calls.",
-    "trust": "Show what a project's settings change, and trust them.",
-    "lock": "Show what is pinned of upstreams, and approve changes.",
-    "undo": "Undo changes that tools made to files.",
-    "review": "Show the changes that wait for you, and decide.",
-    "demo": "Show the main job in a throw-away workspace.",
-    "version": "Print what is installed.",
+    "demo": "Watch the main job.",
+    "install": "Add goat-mcp to a host.",
+    "uninstall": "Take it out of a host.",
+    "import": "Take over their servers.",
+    "eject": "Restore a host's file.",
+    "serve": "Serve MCP to a host.",
+    "list": "List all tools.",
+    "inspect": "See tools as clients do.",
+    "docs": "Read about a tool.",
+    "status": "See what runs, and how.",
+    "logs": "See what servers logged.",
+    "doctor": "Find what is wrong.",
+    "audit": "See the record of calls.",
+    "call": "Call one tool.",
+    "undo": "Undo changes of files.",
+    "why": "Explain a permission.",
+    "rules": "See the permission rules.",
+    "plan": "Decide about plans.",
+    "review": "Decide about changes.",
+    "trust": "Trust project settings.",
+    "lock": "Approve changed servers.",
+    "auth": "Log in to servers.",
+    "secret": "Store secrets by name.",
+    "manifest": "Declare your own tools.",
+    "export": "Print tools for OpenAI.",
+    "completion": "Complete with Tab.",
+    "help": "Explain a command.",
+    "version": "See what is installed.",
 }
-"""Each command, and what the help of the program says of it: so that help imports none of them."""
-_FUNCTIONS = {"list": "list_tools", "import": "import_servers"}
+"""Each command, and what the help of the program says of it (25 characters at most): so that help imports none.
+
+Its section, examples and exit codes are in `command_table`.
+"""
+_FUNCTIONS = {"list": "list_tools", "import": "import_servers", "help": "help_command"}
 """The module, and the function in it, of a command whose name Python has for something else."""
 
 
@@ -54,29 +66,69 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = _FUNCTIONS.get(cmd_name, cmd_name)
-        return getattr(importlib.import_module(f"goat_mcp.cli.{name}"), name)
+        return dressed(getattr(importlib.import_module(f"goat_mcp.cli.{name}"), name), cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if word not in _COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
+            from goat_mcp.core.suggestions import did_you_mean
+
+            near = did_you_mean(word, _COMMANDS)
+            raise click.UsageError(f"no command {word!r:.100}" + (f"; {near}" if near else ""), ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, text in _COMMANDS.items() if name.startswith(incomplete)]
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"Usage: {ctx.command_path} COMMAND ...   More on one: {ctx.command_path} help COMMAND\n")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"{self.help}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_commands(formatter, _COMMANDS)
+        formatter.write("Options: -h, --help  -V, --version  --no-color\n")
 
 
-@click.command(cls=_Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=_Commands,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[NO_COLOR],
+    help="Claude-Code-grade tools and all your other MCP servers behind one MCP server.",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="goat-mcp", message="%(prog)s %(version)s")
 def app() -> None:
-    """Claude-Code-grade tools and all your other MCP servers behind one MCP server.
-
-    Plug `goat-mcp serve` into an MCP host, or try it here: `goat-mcp demo`.
-    """
+    """The program."""
 
 
 def main() -> None:
-    """Run the command line and exit: 0 ok, 1 usage or configuration, 3 auth, 4 unreachable, 5 tool error."""
+    """Run the command line and exit with one of `exit_codes`."""
     # Importing the SDK builds thousands of models; collecting garbage meanwhile takes a fifth of that time.
     gc.disable()
     if not os.environ.get("HOME", "home"):
         # As if it were not set: an empty one would put what is the user's own at the top of the file system.
         del os.environ["HOME"]
-    sys.exit(_run(sys.argv[1:]))
+    if COMPLETES in os.environ:
+        _complete()
+    try:
+        sys.exit(_run(sys.argv[1:]))
+    except KeyboardInterrupt:  # while something was imported
+        sys.exit(INTERRUPTED)
+
+
+def _complete() -> None:
+    """Print what Tab offers and exit. Nothing goes to stderr: it would end up in the line that somebody types."""
+    with suppress(Exception), redirect_stderr(None):
+        app.main(prog_name="goat-mcp")
+    sys.exit(0)
 
 
 def _run(arguments: list[str]) -> int:
@@ -90,8 +142,8 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as wrong:
         if not arguments:
             print(wrong.format_message(), file=sys.stderr)  # noqa: T201  # the help: somebody asked for nothing yet
-            return USAGE_ERROR
-        return _fail(wrong.format_message(), "See goat-mcp --help.", arguments)
+            return USAGE
+        return _fail(*_usage_words(wrong), arguments)
     except ToolError as error:
         return _fail(error.message, error.suggestion, arguments, code=str(error.code))
     except OSError as problem:
@@ -109,6 +161,19 @@ def _run(arguments: list[str]) -> int:
         return INTERRUPTED
 
 
+def _usage_words(wrong: click.ClickException) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    context = wrong.ctx if isinstance(wrong, click.UsageError) else None
+    path = context.command_path if context is not None else "goat-mcp"
+    if isinstance(wrong, click.NoSuchOption) and context is not None:
+        from goat_mcp.core.suggestions import did_you_mean
+
+        options = [word for one in context.command.get_params(context) for word in one.opts]
+        near = did_you_mean(wrong.option_name, [word for word in options if word.startswith("--")])
+        return f"{path} has no option {wrong.option_name}" + (f"; {near}" if near else ""), f"See {path} --help."
+    return wrong.format_message(), f"See {path} --help."
+
+
 def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E_USAGE") -> int:
     """Say what is wrong on stderr: in words, or with `--json` as one JSON line."""
     from goat_mcp.core.redaction import Redactor
@@ -121,4 +186,8 @@ def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E
 
         text = json.dumps({"error": {"code": code, "message": message, "suggestion": suggestion}})
     print(text, file=sys.stderr)  # noqa: T201  # the manners of a command line
-    return USAGE_ERROR
+    return _EXIT_CODES.get(code, USAGE)
+
+
+_EXIT_CODES = {"E_AUTH": AUTH, "E_UPSTREAM_DOWN": UNREACHABLE}
+"""All other errors of a command are wrong usage, or settings and files that cannot be used."""

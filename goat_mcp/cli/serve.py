@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,12 @@ import click
 from goat_mcp.cli import flags
 
 _PR_SET_DUMPABLE = 4
+_FOR_A_PERSON = """\
+goat-mcp waits here for an MCP client, which speaks JSON-RPC. You may want one of these instead:
+  goat-mcp install HOST   add goat-mcp to Claude Desktop, Cursor, VS Code and others
+  goat-mcp list           see the tools
+  goat-mcp demo           see the main job
+Ctrl-C ends it."""
 
 
 @click.command
@@ -38,16 +45,19 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     def check() -> object:
         return flags.settings_from(**selection)
 
-    from goat_mcp.server.run import run_http, run_stdio
-
     if no_token and token_file is not None:
         raise click.UsageError("--no-token and --token-file contradict each other; give one")
-    if http is None:
-        if token_file is not None or no_token:
-            raise click.UsageError("--token-file and --no-token belong to --http")
-        run_stdio(settings, parent=parent, check=check)
-    else:
-        run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check)
+    if http is None and (token_file is not None or no_token):
+        raise click.UsageError("--token-file and --no-token belong to --http")
+    with suppress(KeyboardInterrupt):  # while it starts; later it is a signal like others
+        if http is None and sys.stdin.isatty():
+            _say(_FOR_A_PERSON)
+        from goat_mcp.server.run import run_http, run_stdio
+
+        if http is None:
+            run_stdio(settings, parent=parent, check=check)
+        else:
+            run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check)
 
 
 def _say(line: str) -> None:

@@ -88,7 +88,9 @@ def _print(document: Mapping[str, Any], head: str) -> None:
                 table.rows[at].style = _style(upstream)
             out.print(table)
         else:
-            click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in (headers, *rows)))
+            click.echo(
+                "\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in (headers, *rows))
+            )
     for line in _details(document):
         click.echo(escaped(line).replace("\n", " "))
 

@@ -72,7 +72,7 @@ def record_refusals(named: Sequence[str], what: str) -> Generator[None]:
     try:
         yield
     except ToolError as refused:
-        ctx = ToolContext(call_id=secrets.token_hex(8), session_key="terminal")
+        ctx = ToolContext(call_id=secrets.token_hex(8), session_key="terminal", client_name="goat-mcp")
         with suppress(ToolError, OSError):  # a command in a sandbox has no way to the record
             from goat_mcp.state.directory import StateDirectory
 

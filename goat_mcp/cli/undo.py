@@ -87,7 +87,9 @@ async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list
     if not chosen:
         return []
     author = undo.author
-    ctx = ToolContext(call_id=author.call_id, session_key=author.session, principal=author.principal)
+    ctx = ToolContext(
+        call_id=author.call_id, session_key=author.session, principal=author.principal, client_name="goat-mcp undo"
+    )
     calls = ", ".join(dict.fromkeys(change.author.call_id for change in chosen))
     changes = {"changes": [change.id for change in chosen]}
     async with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:

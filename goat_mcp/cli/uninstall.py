@@ -9,7 +9,7 @@ import click
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
-from goat_mcp.cli.host_changes import refuse_a_model, say_change
+from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_change
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.host_file import replace_bytes
 from goat_mcp.cli.hosts.receipts import Receipts
@@ -38,7 +38,7 @@ def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> 
         source,
         change,
         already=f"{source.host.title} does not start goat-mcp: {change.path}",
-        done=f"{change.path} starts goat-mcp no longer.",
+        done=f"{change.path} does not start goat-mcp any more.\n{restart_hint(source.host)}",
         dry_run=dry_run,
         as_json=as_json,
     )

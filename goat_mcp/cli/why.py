@@ -40,6 +40,7 @@ def why(
 
     Hooks are not run; they can only make it stricter. Exit status: 0 allowed or asked about, 5 denied.
     """
+    flags.check_is_name(tool)
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}

@@ -6,7 +6,6 @@ is never converted. Contract: tools.md, "Arguments".
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error
 from goat_mcp.core.problem_words import words_of
+from goat_mcp.core.suggestions import did_you_mean, nearest
 
 ABSENT_TEXTS = frozenset({"null", "undefined"})
 
@@ -160,8 +160,7 @@ class ArgumentReader(Generic[ModelT]):
         return canonical
 
     def _unknown(self, given: str) -> str:
-        near = difflib.get_close_matches(given[:100], [*self._fields, *self._alias_of], n=1)
-        if near:
+        if near := nearest(given, [*self._fields, *self._alias_of], most=1):
             return f"unknown field; did you mean {self._alias_of.get(near[0], near[0])}?"
         return "unknown field; known are " + ", ".join(self._fields)
 
@@ -179,8 +178,7 @@ class ArgumentReader(Generic[ModelT]):
             if name in fields:
                 model = _inner_model(fields[str(name)].annotation)
         known: list[str] = [] if model is None else [*model.model_json_schema().get("properties", {})]
-        near = difflib.get_close_matches(str(where[-1])[:100], known, n=1)
-        return f"unknown field; did you mean {near[0]}?" if near else f"unknown field; known are {', '.join(known)}"
+        return "unknown field; " + (did_you_mean(str(where[-1]), known, most=1) or f"known are {', '.join(known)}")
 
     def _absent(self, field: _Field, value: Any) -> bool:
         if not field.optional:

@@ -52,6 +52,9 @@ class ToolContext:
     host_model: ChatModel | None = None
     model: CallingModel | None = None
     client: CallingClient | None = None
+    client_name: str = ""
+    """What the client calls itself, with its version, in its own words: for the record of calls, and for nothing that
+    is decided."""
     rights: Rights = NO_LIMITS
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -50,6 +50,12 @@ class ToolResult:
         """All text blocks, joined by line ends."""
         return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
 
+    @property
+    def chars(self) -> int:
+        """How long its texts and data are: what a model has to take in, or nearly so."""
+        parts = (block.get(name) for block in self.content for name in ("text", "data"))
+        return sum(len(part) for part in parts if isinstance(part, str))
+
     def wire(self, *, structured_always: bool = False) -> dict[str, Any]:
         """The result as a `tools/call` answer for either protocol era."""
         meta = dict(self.meta)

@@ -1,26 +1,28 @@
 """References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and secrets.
 
-Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; the caller reads them. `:-default` may follow the name of a
-variable. A text that looks like a reference and is none is refused.
+Secrets are `${secret:NAME}`, `${file:PATH}` and `${keyring:SERVICE/USER}`; the caller reads them. `:-default` may
+follow the name of a variable. A text that looks like a reference and is none is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from goat_mcp.core.redaction import is_secret_name
+from goat_mcp.core.suggestions import nearest
 
 # Only names in capitals: `${x}` in a shell command that an entry carries is none of ours.
-_REFERENCE = re.compile(r"\$\{(?:(env|keyring|file):([^}]*?)|([A-Z_][A-Z0-9_]*))(?::-([^}]*))?\}")
+_REFERENCE = re.compile(r"\$\{(?:(env|secret|keyring|file):([^}]*?)|([A-Z_][A-Z0-9_]*))(?::-([^}]*))?\}")
 
-_KINDS = ("env", "keyring", "file")
+_SECRET_KINDS = ("secret", "keyring", "file")
+_KINDS = ("env", *_SECRET_KINDS)
 # `${x:0:3}` and `${x:-y}` are a shell's.
 _LIKE_A_REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*):(?=[A-Za-z_/~.])([^}]*)(\}?)")
 
 SecretReader = Callable[[str, str], str]
-"""From kind (`file`, `keyring`) and name to the secret. Raises `Unresolved` saying why not."""
+"""From kind (`secret`, `file`, `keyring`) and name to the secret. Raises `Unresolved` saying why not."""
 
 
 class Unresolved(ValueError):
@@ -48,7 +50,7 @@ def substitute(
         kind, named, bare, default = match.groups()
         if default is not None and "${" in default:
             raise Unresolved(f"${{{named or bare}:-...}}: a default holds no other reference; write a text there")
-        if kind in ("keyring", "file"):
+        if kind in _SECRET_KINDS:
             if default is not None:
                 raise Unresolved(f"{match.group()}: a secret has no default; leave out :-{default}")
             try:
@@ -86,9 +88,7 @@ def _refuse_mistyped(text: str) -> None:
     for match in _LIKE_A_REFERENCE.finditer(text):
         kind, _, end = match.groups()
         if kind not in _KINDS:
-            from difflib import get_close_matches  # for mistakes only
-
-            near = get_close_matches(kind.lower(), _KINDS, 1, 0.5) or ["env"]
+            near = nearest(kind, _KINDS, most=1, cutoff=0.5) or ["env"]
             raise Unresolved(
                 f"${{{kind}:...}}: there are no references of this kind, only {', '.join(_KINDS)}; "
                 f"write ${{{near[0]}:...}}"
@@ -102,15 +102,26 @@ def secret_reference_in(value: Any) -> str:
 
     A variable is one by its name: `${env:GITHUB_TOKEN}`.
     """
+    for match in _references_in(value):
+        kind, named, bare, _ = match.groups()
+        if kind in _SECRET_KINDS or is_secret_name(named or bare or ""):
+            return match.group()
+    return ""
+
+
+def stored_secrets_in(value: Any) -> set[str]:
+    """The names of all `${secret:NAME}` in the texts of `value`."""
+    return {match[2] for match in _references_in(value) if match[1] == "secret"}
+
+
+def _references_in(value: Any) -> Iterator[re.Match[str]]:
     if isinstance(value, str):
-        for match in _REFERENCE.finditer(value):
-            kind, named, bare, _ = match.groups()
-            if kind in ("keyring", "file") or is_secret_name(named or bare or ""):
-                return match.group()
-        return ""
-    children: list[Any] = []
+        yield from _REFERENCE.finditer(value)
+        return
+    children: Iterable[Any] = ()
     if isinstance(value, dict):
-        children = list(cast("dict[str, Any]", value).values())
+        children = cast("dict[str, Any]", value).values()
     elif isinstance(value, list):
         children = cast("list[Any]", value)
-    return next((found for child in children if (found := secret_reference_in(child))), "")
+    for child in children:
+        yield from _references_in(child)

@@ -1,3 +1,3 @@
-"""The version of this package; pyproject.toml has the same."""
+"""The version of this package. Everything else that names it takes it from here."""
 
 __version__ = "0.1.0"

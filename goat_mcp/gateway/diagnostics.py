@@ -16,6 +16,7 @@ from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.tools import ToolSelection
 from goat_mcp.gateway.build.upstreams import log_entry_problem
+from goat_mcp.settings.watched_settings import WatchedSettings
 from goat_mcp.state.directory import search_priority_files
 from goat_mcp.upstreams.upstreams import Upstreams
 
@@ -29,6 +30,7 @@ class Diagnostics:
     registry: Registry
     upstreams: Upstreams
     declared: DeclaredTools
+    watched: WatchedSettings
     chosen: Callable[[], ToolSelection]
 
     def problems(self) -> list[dict[str, Any]]:
@@ -51,7 +53,26 @@ class Diagnostics:
             [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
         )
         found = wrong + collided + self.chosen().unknown_servers() + self._rules_about_nobody() + unrecorded
-        return self.services.redactor.tree(found + _unusable_search_priority() + self.declared.problems())
+        found += self._settings_not_in_force() + _unusable_search_priority() + self.declared.problems()
+        return self.services.redactor.tree(found)
+
+    def _settings_not_in_force(self) -> list[dict[str, Any]]:
+        """What settings files say now and does not count: yet, or at all."""
+        found: list[dict[str, Any]] = []
+        if self.watched.problem:
+            found.append({"name": "settings", "reason_code": "broken_settings", "detail": self.watched.problem})
+        if waiting := self.watched.waiting_for_restart:
+            detail = f"changed since the start, and read at the start only: {', '.join(waiting)}"
+            found.append({"name": "settings", "reason_code": "restart_needed", "detail": detail})
+        return found
+
+    def log_settings_again(self) -> None:
+        """They were read again: what of that is not in force, in the log and the status."""
+        for problem in self._settings_not_in_force():
+            self.services.telemetry.warning("settings", problem=problem["detail"])
+        for notice in self.watched.in_force.notices:
+            self.services.telemetry.warning("settings", notice=notice)
+        self.services.announcements.changed("goat://status")
 
     def log(self) -> None:
         """One log line for each settings file, Claude Code's too, of which a part has no effect, each wrong upstream
@@ -83,7 +104,7 @@ class Diagnostics:
     def _rules_about_nobody(self) -> list[dict[str, Any]]:
         """Rules about a server that nobody configured: no error, since one settings file serves many lists of servers;
         but one that denies under a misspelt name protects nobody."""
-        rules = self.services.rules
+        rules = self.services.rules.now()
         servers = sorted({status.server for status in self.upstreams.status()})
         found: list[dict[str, Any]] = []
         for effect, listed in (("allow", rules.allow), ("ask", rules.ask), ("deny", rules.deny)):

@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -28,8 +29,9 @@ from goat_mcp.gateway.build.on_demand import OnDemand, handler_surroundings
 from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.build.rule_loading import rules_of
 from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import register_ours
+from goat_mcp.gateway.build.tools import ToolSelection, register_ours
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
+from goat_mcp.gateway.build.watched_settings import watched_settings
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
 from goat_mcp.settings.settings import Settings
@@ -73,7 +75,7 @@ class Gateway:
         login_person: LoginPrompt | None = None,
         tools: ProgramTools | None = None,
     ) -> None:
-        self.declared = DeclaredTools(settings)
+        self.declared, as_loaded = DeclaredTools(settings), settings
         self.settings = settings = self.declared.settings
         self.program_tools = tools or ProgramTools()
         self.instance = new_instance()
@@ -82,7 +84,7 @@ class Gateway:
         """Set once a client has its list: then it is time to load the tools' code."""
         self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
-        rules = rules_of(settings, claude_files, self.program_tools)
+        rules = RulesInForce(rules_of(settings, claude_files, self.program_tools))
         self.services = s = Services(
             settings,
             rules,
@@ -106,6 +108,9 @@ class Gateway:
             lambda: handler_surroundings(s, self.builtin, lambda ctx: self.on_demand.agents_of(ctx), self.restart),
         )
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
+        self.watched_settings = watched_settings(
+            as_loaded, s, self._configured, self.program_tools, self._use_choice, self._forget_resources
+        )
         chosen = self._configured.chosen
         self._whole_catalog = self.catalog = chosen.catalog(self.registry, self._why_missing)
         if settings.profile:
@@ -127,7 +132,13 @@ class Gateway:
             login_person=login_person,
         )
         self.diagnostics = Diagnostics(
-            s, self.user_code, self.registry, self.upstreams, self.declared, chosen=lambda: self._configured.chosen
+            s,
+            self.user_code,
+            self.registry,
+            self.upstreams,
+            self.declared,
+            self.watched_settings,
+            chosen=lambda: self._configured.chosen,
         )
         self.problems = self.diagnostics.problems
         self.on_demand = OnDemand(
@@ -183,6 +194,7 @@ class Gateway:
             await group.start(self.upstreams.run)
             group.start_soon(self._configured.follow, self.upstreams)
             group.start_soon(self.declared.watch, self._manifests_read_again)
+            group.start_soon(self.watched_settings.watch, self.diagnostics.log_settings_again)
             group.start_soon(self.services.spill.keep_pruned)
             group.start_soon(self.services.clean_up_sandboxes)
             group.start_soon(self._load_tools)
@@ -210,16 +222,25 @@ class Gateway:
         for hook, problem in self.diagnostics.silent_hooks():
             self.telemetry.warning("hook", hook=hook, problem=problem)
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
+        await self.audit.keep_expired()
 
     def _manifests_read_again(self) -> None:
         """What they say of upstreams, toolsets and profiles counts from now on."""
         if (chosen := self._configured.declared_again()) is not None:
-            self.settings = self.declared.settings
-            self._whole_catalog.choose(chosen.filter(), chosen.profiles())
-            if (catalogs := self.on_demand.resource_catalogs.made) is not None:
-                catalogs.forget()
-            self._lists_outdated()
+            self._use_choice(chosen)
         self.declared.log_problems(self.telemetry)
+
+    def _use_choice(self, chosen: ToolSelection) -> None:
+        """Have clients see these tools from now on."""
+        self.settings = self.declared.settings
+        self._whole_catalog.choose(chosen.filter(), chosen.profiles(), chosen.deferral())
+        self._forget_resources()
+
+    def _forget_resources(self) -> None:
+        """What clients may see of them has changed."""
+        if (catalogs := self.on_demand.resource_catalogs.made) is not None:
+            catalogs.forget()
+        self._lists_outdated()
 
     def builtin(self, name: str) -> AnyTool:
         """A built-in tool itself. The first one loads the code of all."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from goat_mcp.calls.permissions.rule_set import RuleSet
+from goat_mcp.calls.permissions.rule_set import CurrentRules
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
@@ -19,7 +19,7 @@ class ServerVisibility:
     """`catalog` is that of the process: rights narrow it further."""
 
     catalog: Catalog
-    rules: RuleSet
+    rules: CurrentRules
 
     def shown(self, rights: Rights) -> Callable[[str], bool]:
         """Which servers a client with these rights may know of."""
@@ -33,17 +33,17 @@ class ServerVisibility:
 
     def why_denied(self, server: str) -> str:
         """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""
-        if rule := self.rules.denying_all_of(server):
+        if rule := self.rules.now().denying_all_of(server):
             return f"rule {rule}"
         return "catalog.deny, or the profile" if self.catalog.hides_server(server) else ""
 
     def why_hidden(self, rights: Rights) -> Callable[[ToolSpec], str]:
         """The rule or setting that keeps a prompt, or a server's resources, from a client; empty if none does."""
-        catalog = self.catalog.of(rights)
+        catalog, deny = self.catalog.of(rights), self.rules.now().deny
 
         def why(spec: ToolSpec) -> str:
             for name in (spec.rule_name, spec.name):
-                for rule in self.rules.deny.about(name):
+                for rule in deny.about(name):
                     if rule.specifier is None:
                         return f"rule {rule.text}"
             return "" if catalog.shows(spec) else "the choice of tools in the settings"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.core.yaml_words import meant_word
 from goat_mcp.manifests.yaml_document import Level, ManifestProblem, ValuePath, YamlDocument
 
@@ -41,8 +41,7 @@ class Fields:
         """Every member is one of these."""
         for key in self.tree:
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
-                remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                remedy = did_you_mean(key, known) or f"known are {', '.join(known)}"
                 self.fail(f"{self.name_of(key)} is unknown", remedy, key)
 
     def describe(self, value: Any, *below: str | int) -> str:
@@ -79,9 +78,7 @@ class Fields:
         if value is None:
             return default
         if value not in known:
-            spelled = {name.lower(): name for name in known}
-            near = difflib.get_close_matches(str(value).lower().replace("-", "_"), list(spelled), n=1)
-            hint = f"did you mean {spelled[near[0]]}?" if near else f"write one of {', '.join(known)}"
+            hint = did_you_mean(str(value), known, most=1) or f"write one of {', '.join(known)}"
             self.fail(f"{self.name_of(key)}: {self.describe(value, key)} is unknown", hint, key)
             return default
         return cast("Known", value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import get_args
@@ -17,6 +16,7 @@ from goat_mcp.core.names import (
     UPSTREAM_PREFIX,
 )
 from goat_mcp.core.spec import SHIPPED_TOOLSETS, Toolset
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.manifests.agent_document import AgentDocument
 from goat_mcp.manifests.folder import ManifestSet
 from goat_mcp.manifests.kinds import ToolsetDocument
@@ -118,10 +118,7 @@ def _shipped_member(
 
 
 def _suggestion(name: str, known: Collection[str], otherwise: str) -> str:
-    low = name[:100].lower()
-    spelled = difflib.get_close_matches(low, {one.lower() for one in known}, n=3)
-    near = [one for word in spelled for one in sorted(known) if one.lower() == word][:3]
-    return f"did you mean {' or '.join(near)}?" if near else otherwise
+    return did_you_mean(name, sorted(known)) or otherwise
 
 
 def _problem(toolset: ToolsetDocument | AgentDocument, index: int, what: str, remedy: str) -> ManifestProblem:

@@ -85,6 +85,12 @@ class CallerIdentity:
         return get_access_token()
 
 
+def client_and_version(ctx: Context) -> str:
+    """What the client calls itself, like `claude-code 2.0.1`; empty if it does not say."""
+    params = ctx.session.client_params
+    return f"{params.client_info.name} {params.client_info.version}".strip() if params is not None else ""
+
+
 def _client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     return params.client_info.name if params is not None else ""

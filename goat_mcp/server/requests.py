@@ -13,7 +13,7 @@ from goat_mcp.core.context import ToolContext, no_progress
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult
-from goat_mcp.server.caller_identity import CallerIdentity
+from goat_mcp.server.caller_identity import CallerIdentity, client_and_version
 from goat_mcp.server.calling_client import ChannelClient, HostModel, LogLevels, SessionNotices
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
@@ -101,6 +101,7 @@ class Requests:
             meta=meta,
             model_call_id=given if isinstance(given := meta.get(_CLAUDE_CODE_CALL_ID), str) else "",
             client=client,
+            client_name=client_and_version(ctx),
             progress=progress,
             wants_progress=wants_progress,
             ask=elicitor(channel, progress if wants_progress else None),

@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
 
 Check = Callable[[], object]
+LEAVE_AFTER_S = 1.5
+"""Whoever presses Ctrl-C waits so long for calls, hooks and servers to end in an orderly way."""
 PARENT_POLL_S = 0.5
 FIRST_WRITE_S = 1.0
 AFTER_THE_LIST_S = 0.3
@@ -153,7 +155,7 @@ async def _serve_http(
     if is_possible():
         gateway.restart.allow()
     async with gateway.running(), anyio.create_task_group() as group:
-        with stopping_on_signals(server.stop, gateway.guard):
+        with stopping_on_signals(server.stop, gateway.guard, leaving=server.close):
             await group.start(server.adapter.run)
             group.start_soon(publish_status, gateway)
             group.start_soon(hand_over)
@@ -168,16 +170,32 @@ def _collect_garbage_from_now_on() -> None:
     gc.enable()
 
 
+def _nothing_to_close() -> None:
+    """Over stdio nobody else finds anything of ours in the file system."""
+
+
 @contextmanager
-def stopping_on_signals(stop: Callable[[], object], guard: ProcessGuard) -> Generator[None]:
+def stopping_on_signals(
+    stop: Callable[[], object], guard: ProcessGuard, *, leaving: Callable[[], None] = _nothing_to_close
+) -> Generator[None]:
     """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent.
 
+    After SIGINT the process ends within `LEAVE_AFTER_S`: `leaving` is called, and the guard ends the children.
     If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
     """
     loop = asyncio.get_running_loop()
 
     def stop_soon() -> None:
         loop.call_soon_threadsafe(stop)
+
+    def leave() -> None:
+        leaving()
+        guard.close()
+        os._exit(0)
+
+    def interrupted() -> None:
+        stop()
+        loop.call_later(LEAVE_AFTER_S, leave)
 
     if sys.platform == "win32":
         yield  # no signals in its event loop; Ctrl-C raises KeyboardInterrupt
@@ -187,7 +205,7 @@ def stopping_on_signals(stop: Callable[[], object], guard: ProcessGuard) -> Gene
         term.start()
     else:
         loop.add_signal_handler(signal.SIGTERM, stop)
-    loop.add_signal_handler(signal.SIGINT, stop)
+    loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
         yield
     finally:

@@ -7,7 +7,6 @@ program does not is a note, never an error; a broken file stops the start. Rules
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from goat_mcp.calls.hooks.command import BrokenMatcher, HookCommand, Matcher
 from goat_mcp.calls.hooks.settings import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
 from goat_mcp.catalog.builtin_contracts import builtin_names
 from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.json_spans import array_at, object_at, skip_blanks
 
 _READ = frozenset({"permissions", "hooks", "disableAllHooks", "$schema"})
@@ -95,8 +95,8 @@ def _rules(file: JsonFile, at: int, name: str, notes: list[str]) -> tuple[RuleTe
 def _near(tool: str) -> str:
     from goat_mcp.catalog.builtin_contracts import builtin_names
 
-    near = difflib.get_close_matches(tool, builtin_names(), n=1, cutoff=0.7)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = did_you_mean(tool, builtin_names(), most=1, cutoff=0.7)
+    return f"; {near}" if near else ""
 
 
 MAX_BYTES = 1024 * 1024

@@ -10,8 +10,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.workspace.roots import default_roots
@@ -27,7 +28,7 @@ from goat_mcp.settings.settings import (
     settings_of,
 )
 from goat_mcp.state.directory import StateDirectory, config_folder, own_manifests_folder, own_upstreams_file
-from goat_mcp.state.trust import FILE_NAME, has_project_file
+from goat_mcp.state.trust import FILE_NAME, TRUST_FILE_NAME, has_project_file
 
 if TYPE_CHECKING:  # loaded where there is a settings file
     from goat_mcp.state.trust.project import ProjectSay
@@ -50,9 +51,32 @@ def load_settings(
     more. The workspace's own file counts as far as the user trusts it; with a `config_file` only what it denies does.
     `state` is where trust is kept. Raises `BrokenSettings`.
     """
+    return _loaded(_Given(flags, config_file, overrides, added or {}, state or StateDirectory.default()))
+
+
+class _Given(NamedTuple):
+    """What is the same each time the settings of one process are loaded."""
+
+    flags: Mapping[str, Any]
+    config_file: Path | None
+    overrides: Sequence[str]
+    added: Mapping[str, Sequence[str]]
+    state: StateDirectory
+
+
+def _loaded(given: _Given, before: SettingsOrigin | None = None) -> Settings:
+    """`before`: where the settings came from that are in force now, if these are to follow them."""
+    flags, config_file, overrides, added, state = given
     users_file, users_tree = _users_tree(config_file)
     tree, origin = _with_given(users_tree, flags, overrides)
-    project = _project_say(tree, config_file, state or StateDirectory.default(), origin)
+    folder = _first_directory(tree) if before is None else before.project_folder
+    project = _project_say(folder, config_file, state, origin)
+    if before is not None and project is not None and before.project is not None:
+        from goat_mcp.state.trust.project import after_change
+
+        project = after_change(before.project, project)
+    elif before is not None:
+        project = project or before.project
     if project is not None:
         if project.tree:
             notices = origin.notices
@@ -65,7 +89,7 @@ def load_settings(
         for key, names in project.denials.items():
             # Whatever stands above it: a denial is never lost.
             append(tree, key, names)
-    for key, names in (added or {}).items():
+    for key, names in added.items():
         append(tree, key, names)
         origin.sources[key] = "flag"
     if config_file is None and "upstreams" not in tree:
@@ -78,6 +102,11 @@ def load_settings(
     named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
     settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
     origin.users_files = (Path(users_file),) if users_file else ()
+    project_file = [] if folder is None else [folder.resolve() / FILE_NAME, state.path / TRUST_FILE_NAME]
+    named_file = config_file or config_folder() / FILE_NAME
+    origin.watched_files = (named_file, *project_file, *settings.claude_settings)
+    origin.project, origin.project_folder = project, folder
+    origin.load_again = partial(_loaded, given, origin)
     settings.remember(origin)
     return settings
 
@@ -170,10 +199,9 @@ def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str
 
 
 def _project_say(
-    tree: Mapping[str, Any], config_file: Path | None, state: StateDirectory, origin: SettingsOrigin
+    folder: Path | None, config_file: Path | None, state: StateDirectory, origin: SettingsOrigin
 ) -> ProjectSay | None:
-    """What the settings file of the workspace's first directory may say."""
-    folder = _first_directory(tree)
+    """What the settings file in `folder` may say."""
     if folder is None or not has_project_file(folder):
         return None
     from goat_mcp.state.trust.project import ProjectSay, project_say

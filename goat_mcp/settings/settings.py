@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError
 
@@ -19,6 +19,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.core import suggestions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.problem_words import demand_of
@@ -29,6 +30,9 @@ from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 from goat_mcp.web.options import WebOptions
+
+if TYPE_CHECKING:  # loaded if there is such a file
+    from goat_mcp.state.trust.project import ProjectSay
 
 ENV_PREFIX = "GOAT_MCP_"
 SECRET_NAMES = frozenset({"key", "token", "password"})
@@ -149,6 +153,38 @@ class Settings(SandboxOptions):
         """Files as the user trusted them. Whoever opens a file that a setting names takes these bytes instead."""
         return self._origin.contents
 
+    @property
+    def watched_files(self) -> Sequence[Path]:
+        """Files whose change may change these settings, whether they are there or not; empty if nothing loads them."""
+        return self._origin.watched_files if self._origin.load_again is not None else ()
+
+    @property
+    def project_files(self) -> Sequence[Path]:
+        """Those of the files that belong to a project: of them only what the user trusts counts."""
+        return self._origin.project_files
+
+    def loaded_again(self) -> Settings:
+        """What the same flags, variables and files say now. Raises `BrokenSettings`."""
+        return self if self._origin.load_again is None else self._origin.load_again()
+
+    def with_followed(self, read: Settings, keys: Collection[str]) -> Settings:
+        """These settings with the values that `read` has for `keys`, and where those came from."""
+        changed: dict[str, Any] = {}
+        for key in sorted(keys):
+            part, _, name = key.rpartition(".")
+            if part:
+                changed[part] = changed.get(part, getattr(self, part)).model_copy(
+                    update={name: getattr(getattr(read, part), name)}
+                )
+            else:
+                changed[name] = getattr(read, name)
+        settings = self.model_copy(update=changed)
+        before, now = self._origin, read._origin
+        sources = {key: source for key, source in before.sources.items() if key not in keys}
+        sources |= {key: source for key, source in now.sources.items() if key in keys}
+        settings.remember(replace(now, sources=sources, contents={**before.contents, **now.contents}))
+        return settings
+
     def overlooks_project(self, folder: Path) -> bool:
         """Whether a settings file lies in `folder` that was not there to be asked when these were loaded."""
         file = folder.resolve() / FILE_NAME
@@ -162,10 +198,14 @@ class SettingsOrigin:
     sources: dict[str, str] = field(default_factory=dict[str, str])
     notices: list[str] = field(default_factory=list[str])
     contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
+    project: ProjectSay | None = field(default=None, compare=False)
+    project_folder: Path | None = field(default=None, compare=False)
     project_files: Sequence[Path] = ()
     users_files: Sequence[Path] = ()
     default_upstreams: Path | None = None
     default_manifests: Path | None = None
+    watched_files: Sequence[Path] = field(default=(), compare=False)
+    load_again: Callable[[], Settings] | None = field(default=None, compare=False)
 
 
 class BrokenSettings(ToolError):
@@ -198,6 +238,7 @@ def _fields_below(part: type[SettingsPart], prefix: str) -> Iterator[tuple[str, 
             yield prefix + name, below
 
 
+_QUOTED = re.compile(r"'([^']*)'")
 _URL_WITH_SECRET = re.compile(r"://(?:[^/]*@|[^?#]*\?)")
 
 
@@ -219,7 +260,12 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
         if error["type"] == "extra_forbidden":
             lines.append(f"{key}: no such setting{nearest(key)}")
         else:
-            lines.append(f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}")
+            near = suggestions.did_you_mean(
+                str(error["input"]), _QUOTED.findall(error.get("ctx", {}).get("expected", ""))
+            )
+            lines.append(
+                "; ".join(filter(None, (f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}", near)))
+            )
     return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
 
 
@@ -231,7 +277,9 @@ def _shown(key: str, value: Any) -> str:
 
 
 def nearest(key: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(key, setting_keys(), n=1)
-    return f"; did you mean {near[0]}?" if near else "; known are " + ", ".join(setting_keys())
+    """What was meant by a setting that there is not: one of this name elsewhere, or one spelled alike."""
+    keys = setting_keys()
+    groups = dict.fromkeys(known.rpartition(".")[0] for known in keys if "." in known)
+    elsewhere = [known for known in keys if known.endswith(f".{key.rpartition('.')[2]}")]
+    near = suggestions.one_of(dict.fromkeys((*suggestions.nearest(key, [*keys, *groups]), *elsewhere)))
+    return "; " + (near or f"known are {', '.join(keys)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from enum import Enum
@@ -15,6 +14,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.problem_words import demand_of
 from goat_mcp.core.redaction import is_secret_name
 from goat_mcp.core.settings_part import SettingsPart
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.settings.settings import ENV_PREFIX, SECRET_NAMES, Settings, setting_keys
 from goat_mcp.state.telemetry import LEVELS
 
@@ -52,6 +52,10 @@ class ConfigView:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
+    def use(self, settings: Settings) -> None:
+        """Show these from now on."""
+        self._settings = settings
+
     def key_of(self, name: str) -> str:
         key = ALIASES.get(name, name)
         known = setting_keys()
@@ -59,7 +63,7 @@ class ConfigView:
             return key
         near = [found for found in known if found.startswith(f"{key}.") or found.endswith(f".{key}")]
         group = [found for found in sorted(SETTABLE) if found.startswith(f"{key.split('.')[0]}.")]
-        near = near or difflib.get_close_matches(key[:_SHOWN_CHARS], known, n=3, cutoff=0.75) or group
+        near = near or nearest(key, known, most=3, cutoff=0.75) or group
         near = near[:_SHOWN_NEAR]
         suggestion = (
             f"Did you mean {', '.join(near)}?" if near else f"Settings a session may change: {', '.join(_settable())}."

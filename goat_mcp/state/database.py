@@ -1,6 +1,6 @@
 """A small SQLite database in the state directory, opened at first use, never on the event loop.
 
-Only the tables are listed here; what is in them belongs to the stores that use them."""
+Only the tables of `state.db` are listed here; what is in them belongs to the stores that use them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -48,14 +48,18 @@ class Warn(Protocol):
 
 
 class Database:
-    """`state.db` of a state directory, shared with the user's other goat-mcp processes.
+    """`state.db` of a state directory, or another file there, shared with the user's other goat-mcp processes.
 
     A damaged file is set aside under another name, with a line in the log, and a new one takes its place.
     """
 
-    def __init__(self, state: StateDirectory, warn: Warn) -> None:
+    def __init__(
+        self, state: StateDirectory, warn: Warn, *, file_name: str = FILE_NAME, schema: Sequence[str] = _SCHEMA
+    ) -> None:
+        self.path = state.path / file_name
         self._state = state
         self._warn = warn
+        self._schema = schema
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._opened: tuple[int, int] | None = None
@@ -67,6 +71,10 @@ class Database:
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in a worker thread as one change, all or nothing. Raises `ToolError(IO)` where that fails."""
         return await self._in_thread("BEGIN IMMEDIATE", work)
+
+    def write_here(self, work: Callable[[Connection], T]) -> T:
+        """As `write`, in the thread of the caller, which waits."""
+        return self._run("BEGIN IMMEDIATE", work)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again. Work that nobody waits for any more may keep it a while."""
@@ -95,13 +103,9 @@ class Database:
             except (sqlite3.Error, OSError) as problem:
                 raise ToolError(
                     ErrorCode.IO,
-                    f"the state database {self._path} could not be used: {problem}",
+                    f"the state database {self.path} could not be used: {problem}",
                     "Try again; if it stays so, the user has to look at that file and its folder.",
                 ) from problem
-
-    @property
-    def _path(self) -> Path:
-        return self._state.path / FILE_NAME
 
     def _transact(self, begin: str, work: Callable[[Connection], T]) -> T:
         if self._connection is not None and self._identity() != self._opened:
@@ -121,12 +125,12 @@ class Database:
         import sqlite3
 
         self._state.folder()
-        _make_private(self._path)
+        _make_private(self.path)
         connection = sqlite3.connect(
-            self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=16
+            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=16
         )
         try:
-            _prepare_patiently(connection, self._path)
+            _prepare_patiently(connection, self.path, self._schema)
         except BaseException:
             connection.close()
             raise
@@ -141,7 +145,7 @@ class Database:
 
     def _identity(self) -> tuple[int, int] | None:
         try:
-            found = self._path.stat()
+            found = self.path.stat()
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
@@ -151,22 +155,22 @@ class Database:
         self._close()
         if self._identity() != damaged:
             return  # another process was faster
-        aside = self._path.with_name(f"{FILE_NAME}.corrupt-{int(time.time())}-{secrets.token_hex(3)}")
+        aside = self.path.with_name(f"{self.path.name}.corrupt-{int(time.time())}-{secrets.token_hex(3)}")
         # The log first: beside a new database, SQLite would take it for the new one's.
         for suffix in ("-wal", "-shm", ""):
             with contextlib.suppress(FileNotFoundError):
-                Path(f"{self._path}{suffix}").replace(f"{aside}{suffix}")
+                Path(f"{self.path}{suffix}").replace(f"{aside}{suffix}")
         self._warn("damaged state database set aside", path=str(aside), problem=problem)
 
 
-def _prepare_patiently(connection: Connection, path: Path) -> None:
+def _prepare_patiently(connection: Connection, path: Path, schema: Sequence[str]) -> None:
     """Where two processes make a new file a database, SQLite refuses one of them at once instead of waiting."""
     import sqlite3
 
     give_up_s = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
-            return _prepare(connection, path)
+            return _prepare(connection, path, schema)
         except sqlite3.OperationalError as problem:
             if _code(problem) not in _BUSY or time.monotonic() > give_up_s:
                 raise
@@ -175,7 +179,7 @@ def _prepare_patiently(connection: Connection, path: Path) -> None:
             time.sleep(BUSY_RETRY_S)
 
 
-def _prepare(connection: Connection, path: Path) -> None:
+def _prepare(connection: Connection, path: Path, schema: Sequence[str]) -> None:
     if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
@@ -187,7 +191,7 @@ def _prepare(connection: Connection, path: Path) -> None:
             "Tell the user: start that newer goat-mcp, or name another state directory with GOAT_MCP_STATE_DIR.",
         )
     connection.execute("BEGIN IMMEDIATE")
-    for statement in _SCHEMA:
+    for statement in schema:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")

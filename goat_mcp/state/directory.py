@@ -38,6 +38,11 @@ class StateDirectory:
             folder.mkdir(mode=0o700, exist_ok=True)
         return folder
 
+    @property
+    def stored_secrets(self) -> Path:
+        """The file that changes with each secret that is stored. It need not be there."""
+        return self.path / "secrets" / "secrets.json"
+
 
 SEARCH_PRIORITY_FILE_NAME = "search_priority.json"
 UPSTREAMS_FILE_NAME = "upstreams.json"

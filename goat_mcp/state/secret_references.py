@@ -1,4 +1,4 @@
-"""Where references are resolved: variables, private files, the system's keyring. Secrets among them are redacted.
+"""Where references are resolved: variables, stored secrets, private files, the keyring. Secrets are redacted.
 
 The grammar of references is `core.substitution`'s.
 """
@@ -12,14 +12,27 @@ from typing import Any
 
 from goat_mcp.core.redaction import Redactor, is_likely_secret
 from goat_mcp.core.substitution import Unresolved, substitute
+from goat_mcp.state.directory import StateDirectory
 
 
 class SecretReferences:
     """Resolves references at the moment they are needed, and keeps nothing but what must not be shown."""
 
-    def __init__(self, environ: Mapping[str, str] | None = None, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None = None,
+        redactor: Redactor | None = None,
+        state: StateDirectory | None = None,
+    ) -> None:
+        """`state` is where `goat-mcp secret set` stores them."""
         self.environ = os.environ if environ is None else environ
         self._redactor = redactor or Redactor()
+        self._state = state or StateDirectory.default()
+
+    @property
+    def stored(self) -> Path:
+        """The file that changes with each secret the user stores or removes. It need not be there."""
+        return self._state.stored_secrets
 
     def resolve(self, value: Any) -> Any:
         """`value` with its references replaced. Secrets among them, and variables that hold one, are never shown.
@@ -43,9 +56,17 @@ class SecretReferences:
             self._redactor.add(value)
 
     def _read_secret(self, kind: str, name: str) -> str:
-        secret = _from_file(name) if kind == "file" else _from_keyring(name)
+        secret = {"secret": self._from_store, "file": _from_file, "keyring": _from_keyring}[kind](name)
         self._redactor.add(secret)
         return secret
+
+    def _from_store(self, name: str) -> str:
+        from goat_mcp.state.secret_store import SecretStore, SecretTrouble
+
+        try:
+            return SecretStore(self._state).get(name)
+        except SecretTrouble as trouble:
+            raise Unresolved(str(trouble)) from None
 
 
 def _from_file(name: str) -> str:

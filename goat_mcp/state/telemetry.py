@@ -1,8 +1,10 @@
-"""Log lines, to stderr, one each. structlog is loaded with the first line, not at start."""
+"""Log lines, to stderr, one each: JSON, and words on a terminal. structlog is loaded with the first line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, MutableMapping
+import json
+import sys
+from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -43,12 +45,16 @@ class Telemetry:
         self._early.clear()
         self._copy_to = write
 
-    def _copied(self, logger: Any, method: str, line: Any) -> Any:
+    def _rendered(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+        line = json.dumps(event, default=repr)
+        self._copy(line)
+        return in_words(json.loads(line)) if sys.stderr.isatty() else line
+
+    def _copy(self, line: str) -> None:
         if self._copy_to is not None:
             self._copy_to(line)
         elif len(self._early) < _MAX_EARLY_LINES:
             self._early.append(line)
-        return line
 
     def debug(self, event: str, **fields: Any) -> None:
         if self._shows("debug"):
@@ -68,8 +74,6 @@ class Telemetry:
 
     @cached_property
     def _log(self) -> Any:
-        import sys
-
         import structlog
 
         structlog.configure(
@@ -78,8 +82,7 @@ class Telemetry:
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
                 structlog.processors.format_exc_info,
                 self._without_secrets,  # after the traceback has become text, which quotes values
-                structlog.processors.JSONRenderer(ensure_ascii=True),
-                self._copied,
+                self._rendered,
             ],
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
@@ -87,3 +90,17 @@ class Telemetry:
 
     def _without_secrets(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
         return self._redactor.tree(event)
+
+
+def in_words(event: Mapping[str, Any]) -> str:
+    """One event as a person reads it, in visible ASCII: `goat-mcp: warning: WHAT (field: value, ...)`."""
+    shown = {key: value for key, value in event.items() if key not in ("event", "level", "timestamp", "exception")}
+    fields = ", ".join(f"{key}: {_visible(value)}" for key, value in shown.items())
+    first = f"goat-mcp: {event.get('level', 'note')}: {_visible(event.get('event', ''))}"
+    trace = [_visible(line) for line in str(event.get("exception", "")).splitlines()]
+    return "\n".join([f"{first} ({fields})" if fields else first, *trace])
+
+
+def _visible(value: Any) -> str:
+    text = json.dumps(value).replace("\x7f", "\\u007f")
+    return text[1:-1].replace('\\"', '"') if isinstance(value, str) else text

@@ -5,7 +5,6 @@ What a model sees of them is the tools' business.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +14,7 @@ import anyio
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.core.resources import ServerResources
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
@@ -195,7 +195,7 @@ class UpstreamResources:
                 f"there is no MCP server {asked!r}: none is configured",
                 "The user can name servers with --upstreams FILE.",
             )
-        near = difflib.get_close_matches(server[:100], names, n=1)
+        near = nearest(server, names, most=1)
         hint = f"Did you mean {near[0]}? " if near else ""
         shown = ", ".join(names[:_NAMES_SHOWN])
         rest = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""

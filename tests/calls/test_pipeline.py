@@ -13,6 +13,9 @@ import anyio
 import pytest
 
 from goat_mcp.calls.audit import AuditLog
+from goat_mcp.calls.audit.call_record import CallRecord, RecordOptions
+from goat_mcp.calls.audit.recorded_calls import recorded_calls
+from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.calls.audit.verify import verify
 from goat_mcp.calls.extensions import CallNext
 from goat_mcp.calls.hooks import Hooks, PreToolUse
@@ -20,6 +23,7 @@ from goat_mcp.calls.hooks.stages import PreHook
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rule_set import RuleSet
+from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.calls.pipeline import CallRequest, Pipeline
 from goat_mcp.calls.scheduler import Scheduler
@@ -49,10 +53,10 @@ def pipeline_over(tmp_path: Path, *tools: FakeTool, **options: Any) -> Pipeline:
     registry.replace_source("builtin", tools)
     options.setdefault("permission", Permission())
     options.setdefault("telemetry", Telemetry())
+    options.setdefault("audit", AuditLog(tmp_path / "audit.jsonl"))
     return Pipeline(
         catalog=Catalog(registry),
         scheduler=Scheduler(),
-        audit=AuditLog(tmp_path / "audit.jsonl"),
         spill=SpillFiles(StateDirectory(tmp_path)),
         **options,
     )
@@ -140,7 +144,10 @@ async def test_R_SECRET_2_an_error_is_told_without_the_configured_secret(tmp_pat
 
 async def test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome(tmp_path: Path) -> None:
     tools = (fake("Ok"), fake("Fails", answer=ToolError(ErrorCode.EXIT, "no")), fake("Write", SideEffect.MUTATING))
-    pipeline = pipeline_over(tmp_path, *tools, permission=Permission(modes=SessionModes(Mode.PLAN)))
+    log, redactor = Telemetry(), Redactor()
+    people = CallRecord(StateDirectory(tmp_path), RecordOptions(), redactor=redactor, warn=log.warning, pid=1)
+    audit = AuditLog(tmp_path / "audit.jsonl", people=people)
+    pipeline = pipeline_over(tmp_path, *tools, permission=Permission(modes=SessionModes(Mode.PLAN)), audit=audit)
     names = ["Ok", "Fails", "Write", "Nope"]
 
     async with anyio.create_task_group() as group:
@@ -161,6 +168,12 @@ async def test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome
         "Nope": [("decision", "deny"), ("outcome", "E_TOOL_NOT_FOUND")],
     }
     assert of_call == {f"call-{number}": expected[names[number % 4]] for number in range(200)}
+    audit.close()
+    recorded = {call["call_id"]: call for call in recorded_calls(tmp_path / "calls.db", 1000, CallFilter())}
+    assert {
+        id: [("decision", call["decision"]), ("outcome", call["error_code"])] for id, call in recorded.items()
+    } == of_call
+    assert {call["arguments"]["n"] for call in recorded.values()} == set(range(200))
 
 
 async def test_R_AUDIT_2_a_call_that_is_cancelled_while_a_person_is_asked_is_on_record(tmp_path: Path) -> None:
@@ -542,6 +555,22 @@ async def test_R_PERM_2_whoever_holds_the_arguments_changes_nothing_after_the_ch
     await pipeline.call("Write", held, replace(CTX, ask=ask))
 
     assert tool.calls == [{"paths": ["a"], "options": {"force": False}}]
+
+
+async def test_R_PERM_4_a_rule_that_came_while_the_user_was_asked_holds_for_this_call(tmp_path: Path) -> None:
+    rules, tool = RulesInForce(RuleSet()), fake("Write", SideEffect.MUTATING)
+    pipeline = pipeline_over(tmp_path, tool, permission=Permission(rules, approval=Approval.ELICIT))
+
+    async def ask(form: Form) -> Answer:
+        rules.replace(RuleSet.parse(deny=["Write"]))
+        return Answer(Reply.ACCEPTED, {form.questions[0].name: "allow_once"})
+
+    result = await pipeline.call("Write", {}, replace(CTX, ask=ask))
+
+    assert (result.error_code, tool.calls) == ("E_PERMISSION", [])
+    assert "denied by rule Write" in result.text
+    decision = audit_lines(tmp_path)[0]
+    assert (decision["decision"], decision["by"], decision["rule"]) == ("deny", "rule", "E_PERMISSION: rule Write")
 
 
 async def test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from goat_mcp.calls.audit.log import AuditSettings
 from tests.calls.audit.records import lines_of, write_calls
+from tests.cli.terminal_run import COLUMNS, run_on_terminal
 from tests.cli.test_call import run
 
 pytestmark = pytest.mark.e2e
@@ -28,10 +29,11 @@ def test_a_call_is_shown_with_its_decision_and_its_end(tmp_path: Path) -> None:
     assert run("call", "Read", "file_path=@/a.txt", "-w", str(tmp_path / "work"), cwd=tmp_path).returncode == 0
 
     (call,) = audit(tmp_path, "show")["calls"]
-    (row,) = run("audit", "show", cwd=tmp_path).stdout.splitlines()
+    headers, row = run("audit", "show", cwd=tmp_path).stdout.splitlines()
 
     assert (call["tool"], call["decision"], call["error_code"]) == ("Read", "allow", None)
     assert call["duration_ms"] > 0
+    assert headers.split("\t")[:5] == ["call", "time", "tool", "decision", "outcome"]
     assert row.split("\t")[:5] == [call["call_id"], call["ts"], "Read", "allow", "ok"]
     assert audit(tmp_path, "show", "--call", call["call_id"])["calls"] == [call]
     assert audit(tmp_path, "show", "--tool", "Grep")["calls"] == []
@@ -49,9 +51,58 @@ def test_who_decided_is_shown_once(tmp_path: Path, by: str, rule: str, shown: st
     event = {"event": "decision", "call_id": "call-1", "tool": "Bash", "decision": "allow", "by": by, "rule": rule}
     (tmp_path / "audit.jsonl").write_text(json.dumps(event) + "\n")
 
-    (row,) = run("audit", "show", "--file", "audit.jsonl", cwd=tmp_path).stdout.splitlines()
+    headers, row = run("audit", "show", "--file", "audit.jsonl", cwd=tmp_path).stdout.splitlines()
 
-    assert row.split("\t")[-1] == shown
+    assert dict(zip(headers.split("\t"), row.split("\t"), strict=True))["rule"] == shown
+
+
+def test_without_any_call_it_says_what_to_do(tmp_path: Path) -> None:
+    empty = run("audit", "show", cwd=tmp_path)
+
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert empty.stderr.startswith("Nothing is recorded yet")
+    assert "goat-mcp install HOST" in empty.stderr
+    assert audit(tmp_path, "show") == {"calls": []}
+
+
+def test_denied_calls_clients_and_misspelt_tools(tmp_path: Path) -> None:
+    run("call", "Glob", "pattern=*.md", "-w", str(tmp_path), cwd=tmp_path)
+    run("call", "Bash", "command=rm -r /x", "-w", str(tmp_path), cwd=tmp_path)
+
+    (denied,) = audit(tmp_path, "show", "--denied", "--since", "1h", "--host", "goat-mcp")["calls"]
+    none = run("audit", "show", "--tool", "Golb", cwd=tmp_path)
+
+    assert (denied["tool"], denied["arguments"], denied["client"]) == (
+        "Bash",
+        {"command": "rm -r /x"},
+        "goat-mcp call",
+    )
+    assert (none.returncode, none.stderr) == (0, "No such calls. Did you mean Glob?\n")
+    assert audit(tmp_path, "show", "--host", "cursor")["calls"] == []
+    assert audit(tmp_path, "show", "--server", "files")["calls"] == []
+
+
+def test_at_80_columns_nothing_is_cut(tmp_path: Path) -> None:
+    arguments = ["pattern=**/*.{md,txt,rst,adoc,html,htm,xml,json,yaml,yml,toml,ini}", f"path={tmp_path}"]
+    run("call", "Glob", *arguments, "-w", str(tmp_path), cwd=tmp_path)
+
+    headers, *rows = run_on_terminal("audit", "show", cwd=tmp_path)
+
+    assert max(map(len, (headers, *rows))) <= COLUMNS
+    assert headers.split() == ["when", "call", "decision", "outcome", "client"]
+    shown = "".join(row[headers.index("call") : headers.index("decision")].strip() for row in rows)
+    assert "Globpattern:**/*.{md,txt,rst,adoc,html,htm,xml,json,yaml,yml,toml,ini}" in shown.replace(" ", "")
+
+
+def test_a_damaged_record_is_an_error_that_names_the_chain(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state" / "calls.db").write_text("no database at all, by any means\n" * 100)
+
+    failed = run("audit", "show", "--json", cwd=tmp_path)
+
+    assert (failed.returncode, failed.stdout) == (1, "")
+    error = json.loads(failed.stderr)["error"]
+    assert error["code"] == "E_IO" and "--file" in error["suggestion"]
 
 
 def test_the_last_calls_are_shown_oldest_first(tmp_path: Path) -> None:
@@ -120,7 +171,9 @@ def test_a_name_that_a_spreadsheet_would_compute_is_text_in_the_export(tmp_path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show",), "there is none yet"),
+        (("show", "--file", "no.jsonl"), "there is none yet"),
+        (("show", "--file", "no.jsonl", "--host", "cursor"), "--host cannot be used with --file"),
+        (("show", "--since", "soon"), "--since 'soon' is no time"),
         (("verify", "--expect-head", "x"), "--expect-head 'x' is no head"),
         (("export", "--since", "soon"), "--since 'soon' is no time"),
     ],
@@ -150,10 +203,15 @@ def test_the_commands_of_the_document_work_one_after_the_other(tmp_path: Path) -
     own = {"GOAT_MCP_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path)}
     done = [run(*words[1:], cwd=tmp_path / "work", variables=own) for words in commands]
 
-    assert [(found.returncode, found.stderr) for found in done] == [(0, "")] * 5
-    assert [words[2] for words in commands[1:]] == ["show", "show", "export", "verify"]
+    assert [(found.returncode, found.stderr) for found in done] == [
+        *[(0, "")] * 3,
+        (0, "No such calls.\n"),
+        *[(0, "")] * 2,
+    ]
+    assert [words[2] for words in commands[1:]] == ["show", "show", "show", "export", "verify"]
     assert "\tGlob\tallow\tok\t" in done[1].stdout
-    assert done[4].stdout.startswith("intact: 2 events in 1 file, numbers 1 to 2\nhead: 2:")
+    assert json.loads(done[2].stdout)["calls"][0]["arguments"] == {"pattern": "*.md"}
+    assert done[5].stdout.startswith("intact: 2 events in 1 file, numbers 1 to 2\nhead: 2:")
 
 
 def test_the_settings_of_the_document_are_those_there_are() -> None:

@@ -107,10 +107,14 @@ def test_a_file_that_was_changed_since_is_left_alone_until_the_user_says(tmp_pat
 
     refused = run("eject", "claude-desktop", cwd=tmp_path)
     left = desktop.read_bytes()
-    done("eject", "claude-desktop", "--keep-changes", cwd=tmp_path)
+    kept = done("eject", "claude-desktop", "--keep-changes", cwd=tmp_path).stdout
 
     assert refused.returncode == 1 and "has been changed since" in refused.stderr and "--keep-changes" in refused.stderr
     assert left == changed
+    changes = ["  server added was added", "  key globalShortcut was changed"]
+    assert [line for line in refused.stderr.splitlines() if line.startswith("  ")] == changes
+    assert [line for line in kept.splitlines() if line in changes] == changes
+    assert "has its servers back" in kept and "is as it was" not in kept
     assert json.loads(desktop.read_text()) == {
         **before,
         "globalShortcut": "F1",

@@ -664,9 +664,13 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-AUDIT-2",
-        "The decision is on record before any effect, the outcome after it, whatever it was.",
-        "calls/admission calls/audit/log",
-        "calls/test_pipeline.py::test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome",
+        "The decision is on record before any effect, the outcome after it, whatever it was; a record for people has "
+        "the arguments without secrets, for 30 days.",
+        "calls/admission calls/audit/log calls/audit/call_record calls/audit/shown_arguments",
+        "calls/test_pipeline.py::test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome "
+        "calls/audit/test_call_record.py::test_* "
+        "server/test_adapter.py::test_R_AUDIT_2_the_record_for_people_names_the_client",
+        "A secret of no known shape under an innocent name is in the record for people.",
     ),
     _rule(
         "R-AUDIT-3",

@@ -64,6 +64,10 @@ class Node:
             command = [str(entry), "--cli", *rest, *arguments, "--", *place]
         return json.loads(self._run(command))
 
+    def run_script(self, script: Path, *arguments: str) -> str:
+        """What a script prints that ends well."""
+        return self._run([str(script), *arguments])
+
     def _run(self, arguments: Sequence[str]) -> str:
         run = subprocess.run(
             [self.program, *arguments], capture_output=True, text=True, timeout=RUN_TIMEOUT_S, cwd=FOLDER

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from uv import find_uv_bin
 
 from scripts.bundle import make
+from scripts.packaging_files import BUNDLE_FILE
 from tests.e2e.conftest import fill
 from tests.e2e.goat import Launch
+from tests.e2e.node_side import MODULES, find_node
 from tests.e2e.wire import Wire
+from tests.packaging.installing import installing_environment
 
 pytestmark = pytest.mark.e2e
+
+MCPB = MODULES / "@anthropic-ai" / "mcpb" / "dist" / "cli" / "cli.js"
 
 
 @pytest.fixture
@@ -28,6 +33,10 @@ def bundle(tmp_path: Path) -> Path:
     return folder
 
 
+def files_in(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
 def filled_in(text: str, bundle: Path, workspace: Path) -> str:
     """As a host does where nobody has named a file of upstreams."""
     values = {"__dirname": str(bundle), "user_config.workspace": str(workspace), "user_config.upstreams": ""}
@@ -37,37 +46,29 @@ def filled_in(text: str, bundle: Path, workspace: Path) -> str:
     return text
 
 
-def test_the_server_starts_from_what_the_bundle_holds_with_the_command_of_its_manifest(
-    bundle: Path, tmp_path: Path
-) -> None:
-    """With the dependencies that are here: fetching them is the work of uv, which runs the rest of the command."""
+def test_the_server_starts_with_the_command_of_the_manifest(bundle: Path, tmp_path: Path) -> None:
+    """uv installs what it needs into the unpacked bundle, as it does for a host that starts it."""
     manifest: dict[str, Any] = json.loads((bundle / "manifest.json").read_text())
     config = manifest["server"]["mcp_config"]
     launch = Launch(tmp_path, fill(tmp_path / "workspace"))
     words = [filled_in(word, bundle, launch.workspace) for word in config["args"]]
-    by_uv, (program, *arguments) = words[:4], words[4:]
     own = {name: filled_in(value, bundle, launch.workspace) for name, value in config["env"].items()}
-    environment = {**launch.environment, **own, "PYTHONPATH": str(bundle)}
-    # The script of this name does the same with the package that it finds.
-    noted = tmp_path / "from"
-    script = (
-        f"import goat_mcp; open({str(noted)!r}, 'w').write(goat_mcp.__file__)\nimport goat_mcp.__main__ as m; m.main()"
-    )
-    command = [sys.executable, "-c", script]
+    environment = {**launch.environment, **own, **installing_environment()}
 
-    with Wire([*command, *arguments], environment, Path(os.sep), tmp_path / "stderr") as wire:
+    with Wire([find_uv_bin(), *words], environment, Path(os.sep), tmp_path / "stderr") as wire:
         wire.handshake()
         names = [tool["name"] for tool in wire.request("tools/list")["result"]["tools"]]
         read = wire.text("Read", {"file_path": str(launch.workspace / "notes.md")})
 
-    assert (config["command"], by_uv, program) == ("uv", ["run", "--directory", str(bundle), "--no-dev"], "goat-mcp")
-    assert noted.read_text() == str(bundle / "goat_mcp" / "__init__.py")
+    assert config["command"] == "uv"
     assert sorted(names) == sorted(tool["name"] for tool in manifest["tools"])
     assert "The goat eats at noon." in read
+    (installed,) = (bundle / ".venv").rglob("_editable_impl_goat_mcp.pth")
+    assert installed.read_text() == str(bundle)
 
 
 def test_it_holds_what_the_package_is_built_from_and_nothing_of_a_checkout(bundle: Path) -> None:
-    names = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()}
+    names = files_in(bundle)
 
     assert {"manifest.json", "pyproject.toml", "README.md", "LICENSE", "goat_mcp/__main__.py"} <= names
     assert {"manifests/builtin/Read.yaml", "manifests/bash/bash.py", "examples/weather_stdio.py"} <= names
@@ -75,6 +76,23 @@ def test_it_holds_what_the_package_is_built_from_and_nothing_of_a_checkout(bundl
         *("manifest.json", "pyproject.toml", "README.md", "LICENSE", "goat_mcp", "manifests", "examples"),
     }
     assert [name for name in names if "__pycache__" in name or "/." in name or name.startswith(".")] == []
+
+
+def test_the_program_of_the_format_takes_manifest_and_bundle(bundle: Path, tmp_path: Path) -> None:
+    unpacked = tmp_path / "unpacked"
+
+    assert "passes" in find_node().run_script(MCPB, "validate", str(BUNDLE_FILE))
+    find_node().run_script(MCPB, "unpack", str(make(tmp_path / "other")), str(unpacked))
+
+    assert files_in(unpacked) == files_in(bundle)
+
+
+def test_the_program_of_the_format_refuses_another_manifest(tmp_path: Path) -> None:
+    wrong = tmp_path / "manifest.json"
+    wrong.write_text(BUNDLE_FILE.read_text().replace('"entry_point"', '"entrypoint"'))
+
+    with pytest.raises(AssertionError, match="entry_point"):
+        find_node().run_script(MCPB, "validate", str(wrong))
 
 
 def test_the_same_source_makes_the_same_bytes(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """What the MCP registry and desktop hosts are told of the package: true, and in the shape that they take.
 
 What their schemas want is said here in our words (server.json of 2025-12-11, MCPB manifest 0.4), for nothing is
-fetched; only what these two files use.
+fetched; only what these two files use. The MCPB's own program checks the manifest in `tests/e2e/test_bundle.py`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ from typing import Any
 from goat_mcp import __version__
 from goat_mcp.gateway.build.manifests import shipped, shipped_folder
 from goat_mcp.settings.settings import Settings
-from scripts.packaging_files import BUNDLE_FILE, REGISTRY_FILE
+from scripts.packaging_files import BUNDLE_FILE, REGISTRY_FILE, project
 from tests.contract.test_every_tool import TOOLS
 
 ROOT = Path(__file__).parents[2]
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = project()
 SERVER: dict[str, Any] = json.loads(REGISTRY_FILE.read_text())
 BUNDLE: dict[str, Any] = json.loads(BUNDLE_FILE.read_text())
 VARIABLE = re.compile(r"\$\{([^}]+)\}")
@@ -56,7 +55,7 @@ def test_the_readme_that_is_released_claims_the_name_under_which_the_registry_ha
 def test_the_registry_is_told_the_version_and_the_name_of_the_released_package() -> None:
     (package,) = SERVER["packages"]
 
-    assert SERVER["version"] == package["version"] == PROJECT["version"] == __version__
+    assert SERVER["version"] == package["version"] == __version__
     assert (package["registryType"], package["identifier"]) == ("pypi", PROJECT["name"])
     # So `uvx` needs no other word to start it.
     assert list(PROJECT["scripts"]) == [package["identifier"]]

@@ -16,6 +16,8 @@ from mcp import Client
 from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
+from goat_mcp.calls.audit.recorded_calls import recorded_calls
+from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
@@ -72,6 +74,18 @@ async def test_an_unknown_tool_is_invalid_params_and_the_next_call_works(tmp_pat
     assert caught.value.error.code == types.INVALID_PARAMS
     assert "tool not found: Raed" in caught.value.error.message and "Read" in caught.value.error.message
     assert answer.content[0].type == "text" and answer.content[0].text == "1\thello"
+
+
+@both_eras
+async def test_R_AUDIT_2_the_record_for_people_names_the_client(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "a.txt").write_text("hello\n")
+    info = types.Implementation(name="cursor-vscode", version="1.9")
+    async with connected(gateway(tmp_path), mode, client_info=info) as client:
+        await client.call_tool("Read", {"file_path": str(tmp_path / "a.txt")})
+
+    (call,) = recorded_calls(tmp_path / "state" / "calls.db", 10, CallFilter(client="cursor"))
+    assert (call["client"], call["tool"], call["result_chars"]) == ("cursor-vscode 1.9", "Read", len("1\thello"))
+    assert call["arguments"] == {"file_path": str(tmp_path / "a.txt")}
 
 
 @both_eras

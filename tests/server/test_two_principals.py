@@ -311,7 +311,11 @@ OWNER_PARAMETERS = {"principal", "session", "session_key", "ctx", "presenter", "
 LOOKUPS: Mapping[type, Mapping[str, str]] = {
     PlanStore: dict.fromkeys(("text", "mark", "decide"), "of a plan that was looked up, or is announced"),
     PlanApproval: {},
-    SessionModes: {"decided": "for a process that goes on in this one's place", "resume": "from the process before"},
+    SessionModes: {
+        "decided": "for a process that goes on in this one's place",
+        "resume": "from the process before",
+        "use": "the settings, which are the operator's",
+    },
     RememberedRules: dict.fromkeys(("oldest_first", "forget"), "the command line, which is the operator's"),
     Review: dict.fromkeys(("diff",), "of a change that was looked up"),
     SessionStage: {},

@@ -212,3 +212,22 @@ def test_users_upstreams_that_others_can_write_are_refused(tmp_path: Path) -> No
     own_upstreams(tmp_path).chmod(0o666)
 
     assert "upstreams.json can be written by others (mode 0666)" in problem()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mode: plam\n", "got 'plam'; did you mean plan?"),
+        ("permisions: {allow: [Bash]}\n", "permisions: no such setting; did you mean permissions?"),
+        ("output: {timeout_s: 5}\n", "output.timeout_s: no such setting; did you mean "),
+        ("output: {max_char: 5}\n", "output.max_char: no such setting; did you mean output.max_chars?"),
+    ],
+)
+def test_what_is_nearly_right_is_suggested(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+
+    with pytest.raises(BrokenSettings) as broken:
+        load_settings({}, config_file=file)
+
+    assert said in broken.value.message

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -233,10 +233,10 @@ async def test_opening_is_tried_again_where_sqlite_refuses_one_of_two_that_open_
     refusals = [sqlite3.OperationalError("database is locked")]
     refusals[0].sqlite_errorcode = sqlite3.SQLITE_BUSY
 
-    def refused_once(connection: sqlite3.Connection, path: Path) -> None:
+    def refused_once(connection: sqlite3.Connection, path: Path, schema: Sequence[str]) -> None:
         if refusals:
             raise refusals.pop()
-        prepare(connection, path)
+        prepare(connection, path, schema)
 
     monkeypatch.setattr(database_module, "_prepare", refused_once)
 

@@ -1,6 +1,7 @@
 """What is recorded of a call: one JSON line before it has any effect and one after it, with the same id.
 
-Contents are never recorded, only their length and hash (R-AUDIT-1, R-AUDIT-2). `chain` writes the lines to the file.
+Of contents these lines have the length and the hash only (R-AUDIT-1, R-AUDIT-2). `chain` writes them to the file;
+`call_record` is the record for people beside it, with arguments.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
+from goat_mcp.calls.audit.call_record import DAY_S, CallRecord
 from goat_mcp.calls.audit.chain import ChainFile
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
@@ -31,12 +33,17 @@ class AuditSettings(SettingsPart):
 
     A file that would grow over `max_bytes` is kept under a numbered name and a new one begun; `kept_files` of those
     stay. `on_failure` says what becomes of calls that change something or reach out while nothing can be recorded.
+
+    `arguments`: whether the record for people has the arguments of calls, without secrets, or only their hash and
+    length. A call stays in that record for `kept_days`.
     """
 
     path: Path | None = None
     max_bytes: int = Field(default=64 * 1024 * 1024, ge=4096)
     kept_files: int = Field(default=8, ge=1, le=10_000)
     on_failure: Literal["refuse", "warn"] = "refuse"
+    arguments: Literal["redacted", "hash"] = "redacted"
+    kept_days: int = Field(default=30, ge=1, le=3650)
 
 
 Decided = Literal["allow", "deny", "none"]
@@ -67,12 +74,15 @@ class AuditLog:
         *,
         redactor: Redactor | None = None,
         warn: Callable[..., None] = _nobody,
+        people: CallRecord | None = None,
     ) -> None:
+        """`people` is the record for people, if there is one."""
         options = options or AuditSettings()
         self._file = None if path is None else ChainFile(path, max_bytes=options.max_bytes, kept=options.kept_files)
         self._refuses = options.on_failure == "refuse"
         self._redactor = redactor or Redactor()
         self._warn = warn
+        self._people = people
         self._decided: set[str] = set()
         self._known: dict[tuple[int, int, str], str] = {}
         self.problem = ""
@@ -103,6 +113,7 @@ class AuditLog:
             return
         self._decided.add(ctx.call_id)
         outcomes = [self._hook(outcome) for outcome in hooks][:_MAX_HOOKS]
+        hashed = _length_and_hash(arguments)
         written = self._append(
             ctx,
             tool,
@@ -111,8 +122,10 @@ class AuditLog:
             rule=self._shown(rule),
             **({"by": self._shown(by)} if by else {}),
             **({"hooks": outcomes} if outcomes else {}),
-            **_length_and_hash(arguments),
+            **hashed,
         )
+        if self._people is not None:
+            self._people.decided(tool, arguments, ctx, decision=decision, rule=rule, by=by, hashed=hashed)
         if not written and decision == "allow" and changes and self._refuses:
             raise ToolError(
                 ErrorCode.AUDIT,
@@ -121,7 +134,13 @@ class AuditLog:
             )
 
     def outcome(
-        self, tool: str, ctx: ToolContext, *, error_code: str | None, arguments: Mapping[str, Any] | None = None
+        self,
+        tool: str,
+        ctx: ToolContext,
+        *,
+        error_code: str | None,
+        arguments: Mapping[str, Any] | None = None,
+        result_chars: int | None = None,
     ) -> None:
         """Record how the call ended. Of a call that ended before anybody decided about it, that is recorded first."""
         if self._file is None:
@@ -138,6 +157,8 @@ class AuditLog:
         self._decided.discard(ctx.call_id)
         elapsed_ms = round((time.monotonic() - ctx.started_at_s) * 1000, 3)
         self._append(ctx, tool, event="outcome", error_code=error_code, duration_ms=elapsed_ms)
+        if self._people is not None:
+            self._people.ended(ctx, error_code=error_code, duration_ms=elapsed_ms, result_chars=result_chars)
 
     async def off_loop(self, record: Callable[[], None]) -> None:
         """Run `record`, a call of `decision` or `outcome`: here if the file is free, which takes some 50 us, or else in
@@ -182,9 +203,17 @@ class AuditLog:
         if self._file is not None:
             self._file.check()
 
+    async def keep_expired(self) -> None:
+        """Remove old calls from the record for people, now and every day, until cancelled."""
+        while self._people is not None:
+            await anyio.to_thread.run_sync(self._people.expire, abandon_on_cancel=True)
+            await anyio.sleep(DAY_S)
+
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+        if self._people is not None:
+            self._people.close()
 
     def _append(self, ctx: ToolContext, tool: str, *, event: str, **fields: Any) -> bool:
         assert self._file is not None

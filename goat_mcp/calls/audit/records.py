@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from goat_mcp.calls.audit.call_record import server_of
 from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, fcntl, rotated_files
 
 
@@ -107,18 +108,49 @@ def events(path: Path, *, since: datetime | None = None) -> Iterator[dict[str, A
                     yield event
 
 
-def last_calls(path: Path, count: int, *, tool: str = "", call_id: str = "") -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class CallFilter:
+    """Which calls are wanted. An empty text wants all; `tool` may be a tool's name without its server's."""
+
+    since: datetime | None = None
+    server: str = ""
+    tool: str = ""
+    client: str = ""
+    """A part of the client's name; known by the record for people alone."""
+    call_id: str = ""
+    only_denied: bool = False
+
+    def fits(self, call: Mapping[str, Any]) -> bool:
+        """`call` as `last_calls` returns it."""
+        tool = str(call.get("tool"))
+        return (
+            (not self.tool or tool == self.tool or tool.endswith(f"__{self.tool}"))
+            and (not self.server or server_of(tool) == self.server)
+            and (not self.call_id or call.get("call_id") == self.call_id)
+            and (not self.only_denied or call.get("decision") == "deny")
+            and (not self.client or plain_name(self.client) in plain_name(str(call.get("client", ""))))
+        )
+
+
+def plain_name(client: str) -> str:
+    """`Visual Studio Code` and `visual-studio-code` are one client."""
+    return client.casefold().replace(" ", "-").replace("_", "-")
+
+
+def last_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str, Any]]:
     """The last `count` calls that fit, oldest first: the fields of the decision with those of the outcome.
 
     `ended` is when; it is missing if no outcome was recorded.
     """
     calls: dict[str, dict[str, Any]] = {}
-    for event in events(path):
+    for event in events(path, since=wanted.since):
         id = event.get("call_id")
-        if not isinstance(id, str) or (call_id and id != call_id) or (tool and event.get("tool") != tool):
+        if not isinstance(id, str):
             continue
         if event.get("event") == "decision" or id not in calls:
             calls.pop(id, None)
+            if not wanted.fits(event):
+                continue
             calls[id] = {key: value for key, value in event.items() if key not in ("event", "prev")}
             if len(calls) > max(count, 1):
                 del calls[next(iter(calls))]

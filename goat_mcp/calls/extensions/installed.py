@@ -8,7 +8,6 @@ An extension may bring tools. It adds and removes only its own (Goondan, "What E
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import re
@@ -27,6 +26,7 @@ from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, SideEffect
 from goat_mcp.core.spec import ToolExample, ToolSpec
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.core.tool import Access
 
 if TYPE_CHECKING:  # loads the validation library
@@ -178,9 +178,9 @@ def installed_extensions(names: Sequence[str]) -> tuple[InstalledExtension, ...]
 
 def _loaded(name: str, found: Mapping[str, Sequence[EntryPoint]]) -> InstalledExtension:
     if name not in found:
-        near = difflib.get_close_matches(name, found, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise BrokenExtension(f"{name!r} is not installed{hint}; installed are {', '.join(sorted(found)) or 'none'}")
+        near = did_you_mean(name, found)
+        known = f"installed are {', '.join(sorted(found)) or 'none'}"
+        raise BrokenExtension("; ".join(filter(None, (f"{name!r} is not installed", near, known))))
     if len(found[name]) > 1:
         packages = ", ".join(f"{_package(point)} ({point.value})" for point in found[name])
         raise BrokenExtension(f"{name!r} comes from several packages: {packages}; uninstall all but one")

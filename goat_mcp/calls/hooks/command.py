@@ -6,7 +6,6 @@ built-in tools match as well.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from goat_mcp.calls.hooks.settings import TOOL_EVENTS, HookEvent, HookSettings
 from goat_mcp.core.names import CLAUDE_CODE_ALIASES, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec, risk_and_hints
+from goat_mcp.core.suggestions import nearest, one_of
 
 _NAMES_ONLY = re.compile(r"[A-Za-z0-9_\- ,|]*\Z")
 _JS_NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
@@ -194,10 +194,5 @@ def _means_some(name: str, tools: Collection[str], unlisted: Collection[str], is
 
 def _near(names: Iterable[str], tools: Collection[str]) -> str:
     spelled = {alias: tool for alias, tool in CLAUDE_CODE_ALIASES.items() if tool in tools}
-    known = {name.casefold(): tool for name, tool in (*spelled.items(), *zip(tools, tools, strict=True))}
-    found = [
-        known[near]
-        for name in names
-        for near in difflib.get_close_matches(name.casefold(), list(known), n=2, cutoff=0.6)
-    ]
-    return f"; did you mean {' or '.join(dict.fromkeys(found))}?" if found else ""
+    near = [spelled.get(one, one) for name in names for one in nearest(name, [*spelled, *tools], most=2)]
+    return f"; {one_of(dict.fromkeys(near))}" if near else ""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from goat_mcp.calls.permissions.approval import (
     ALLOW_ALWAYS,
@@ -20,7 +21,7 @@ from goat_mcp.calls.permissions.decide import Decision, decide
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule, parse_rule
-from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, RuleSet, families_of
+from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, CurrentRules, RuleSet, families_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Reply
@@ -42,11 +43,19 @@ def _nowhere(ctx: ToolContext, workdir: str) -> str:
     return ""
 
 
+class _Merged(NamedTuple):
+    """The rules of the settings together with those granted to a session."""
+
+    settings: RuleSet
+    granted: tuple[Rule, ...]
+    all: RuleSet
+
+
 @dataclass(frozen=True)
 class Permission:
     """Rules, mode and approval of one gateway."""
 
-    rules: RuleSet = field(default_factory=RuleSet)
+    rules: CurrentRules = field(default_factory=RuleSet)
     modes: SessionModes = field(default_factory=SessionModes)
     approval: Approval = Approval.HOST
     roots: Callable[[], Sequence[Path]] = tuple
@@ -56,9 +65,7 @@ class Permission:
     """Why commands would run without the sandbox that the settings want for them; empty if all is well."""
     shell_directory: Callable[[ToolContext, str], str] = _nowhere
     """Where a command of a call would begin, which may name a `workdir`."""
-    _merged: dict[str, tuple[tuple[Rule, ...], RuleSet]] = field(
-        default_factory=dict[str, tuple[tuple[Rule, ...], RuleSet]]
-    )
+    _merged: dict[str, _Merged] = field(default_factory=dict[str, _Merged])
 
     def root_texts(self) -> tuple[str, ...]:
         return tuple(map(str, self.roots()))
@@ -67,15 +74,15 @@ class Permission:
         """Whether deciding about this call takes looking at what a command names, which may take a while."""
         if call.spec.rule_name != "Bash":
             return False
-        rules = self._rules(_session(ctx), ctx.principal)
+        rules = self.rules.now()
         command = str(call.arguments.get("command", ""))
         names_many = len(command) > _SHORT_COMMAND_CHARS or any(sign in command for sign in "*?[")
         return names_many or rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files
 
     def decide(self, call: Call, ctx: ToolContext) -> Decision:
         """What rules and mode say about a call."""
-        session = _session(ctx)
-        rules = self._rules(session, ctx.principal)
+        session, settings_rules = _session(ctx), self.rules.now()
+        rules = self._with_granted(settings_rules, session, ctx.principal)
         # An agent's own mode may only narrow what its starter's session allows.
         modes = (self.modes.of(session), *map(Mode, ctx.rights.modes))
         if call.spec.rule_name in ctx.rights.granted:
@@ -91,10 +98,12 @@ class Permission:
                 )
         for path in (*call.writes, *(call.asked if call.writes else ())):
             reason = self._protected(path, commits=False)
-            if reason is not None and not self._is_lifted(call, path):
+            if reason is not None and not _is_lifted(settings_rules, call, path):
                 return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=path)
-        if call.scripts and call.directory and (asked := self._protected_for_commands(call, decision)) is not None:
-            return asked
+        if call.scripts and call.directory:
+            asked = self._protected_for_commands(call, decision, settings_rules)
+            if asked is not None:
+                return asked
         if call.spec.rule_name == "Bash" and decision.effect is Effect.ALLOW and (reason := self.why_unconfined()):
             return Decision(Effect.ASK, f"commands run without a sandbox here: {reason}", by_rule=True)
         return decision
@@ -157,24 +166,24 @@ class Permission:
         """Whether a mode or a rule lets calls of this tool run without anybody's word."""
         if self.modes.of(session) is Mode.BYPASS:
             return True
-        return next(self._rules(session, principal).allow.about(rule_name), None) is not None
+        return next(self._with_granted(self.rules.now(), session, principal).allow.about(rule_name), None) is not None
 
-    def _rules(self, session: str, principal: str) -> RuleSet:
+    def _with_granted(self, rules: RuleSet, session: str, principal: str) -> RuleSet:
         """The settings' rules with what this person and this session were granted."""
         remembered = () if self.remembered is None else self.remembered.of(principal)
         granted = (*remembered, *self.modes.granted(session))
         if not granted:
-            return self.rules
+            return rules
         known = self._merged.get(session)
-        if known is None or known[0] != granted:
+        if known is None or known.settings is not rules or known.granted != granted:
             if len(self._merged) > 1000:
                 self._merged.clear()
-            known = self._merged[session] = (granted, self.rules.allowing(granted))
-        return known[1]
+            known = self._merged[session] = _Merged(rules, granted, rules.allowing(granted))
+        return known.all.now()
 
-    def _protected_for_commands(self, call: Call, decision: Decision) -> Decision | None:
+    def _protected_for_commands(self, call: Call, decision: Decision, settings_rules: RuleSet) -> Decision | None:
         """The same for what a command certainly writes, as far as it can be seen (R-FILE-9b)."""
-        if decision.rule is not None and self._names_this_command(decision.rule, call):
+        if decision.rule is not None and _names_this_command(settings_rules, decision.rule, call):
             return None
         from goat_mcp.calls.permissions.command_files import paths_written
 
@@ -184,26 +193,9 @@ class Permission:
             # `cp a b` may write `b/a`, but not if `b` is no directory.
             above = str(PurePath(path).parent)
             named = (path,) if os.path.isdir(above) else (path, above)  # noqa: PTH112  # `Path` raises for long names
-            if not any(self._is_lifted(call, one, *WRITES_OF_COMMANDS) for one in named):
+            if not any(_is_lifted(settings_rules, call, one, *WRITES_OF_COMMANDS) for one in named):
                 return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=f"it writes {path}")
         return None
-
-    def _names_this_command(self, rule: Rule, call: Call) -> bool:
-        """Whether the settings allow one command, word for word, and the call is no more than that."""
-        specifier = rule.specifier
-        return (
-            isinstance(specifier, CommandSpecifier)
-            and specifier.pattern.is_exact
-            and len(call.script.commands) == 1
-            and any(rule is one for one in self.rules.allow.rules)
-        )
-
-    def _is_lifted(self, call: Call, path: str, *more_families: str) -> bool:
-        """Whether the settings allow a change of this very path (R-FILE-9)."""
-        return any(
-            specifier.pattern.is_path(path, call.roots)
-            for _, specifier in self.rules.allow.about_paths(*families_of(call.spec.rule_name), *more_families)
-        )
 
     def _protected(self, path: str, *, commits: bool) -> str | None:
         above = [str(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
@@ -211,6 +203,25 @@ class Permission:
         return protected_reason(path, root=min(above, key=len, default=""), commits=commits) or git_directory_reason(
             path
         )
+
+
+def _names_this_command(settings_rules: RuleSet, rule: Rule, call: Call) -> bool:
+    """Whether the settings allow one command, word for word, and the call is no more than that."""
+    specifier = rule.specifier
+    return (
+        isinstance(specifier, CommandSpecifier)
+        and specifier.pattern.is_exact
+        and len(call.script.commands) == 1
+        and any(rule is one for one in settings_rules.allow.rules)
+    )
+
+
+def _is_lifted(settings_rules: RuleSet, call: Call, path: str, *more_families: str) -> bool:
+    """Whether the settings allow a change of this very path (R-FILE-9)."""
+    return any(
+        specifier.pattern.is_path(path, call.roots)
+        for _, specifier in settings_rules.allow.about_paths(*families_of(call.spec.rule_name), *more_families)
+    )
 
 
 def _session(ctx: ToolContext) -> str:

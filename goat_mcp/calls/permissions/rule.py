@@ -7,7 +7,6 @@ Several allow rules may cover one script together (see `decide`). A rule that is
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from goat_mcp.calls.permissions.patterns import PathPattern, parse_path_pattern, text_pattern
+from goat_mcp.calls.permissions.rule_end import split_end
 from goat_mcp.catalog.builtin_contracts import builtin_names, names_of_ours
 from goat_mcp.core.names import (
     SEPARATOR,
@@ -25,6 +25,7 @@ from goat_mcp.core.names import (
     split_name,
 )
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
@@ -292,7 +293,7 @@ class Rule:
 
     It is about one `tool`, all tools of a `server`, or those whose name `fits`; with a specifier, about some calls.
     One that a person granted for a command allows it where they were asked about it only, in `directory`: `make` is
-    another program elsewhere. `blocks`: it stands in `bash.blocked`.
+    another program elsewhere. `blocks`: it stands in `bash.blocked`. `until_s`: when it ends, in seconds since 1970.
     """
 
     text: str
@@ -303,6 +304,7 @@ class Rule:
     origin: str = ""
     directory: str = ""
     blocks: bool = False
+    until_s: float | None = None
 
     def names(self, rule_name: str) -> bool:
         """Whether the rule is about this tool, or some calls of it."""
@@ -327,8 +329,11 @@ def parse_rule(
     """`base` is the directory that `/path` in it is relative to; empty: the workspace. `may_name_all`: whether `*` may
     stand for every tool, which only denying and asking may; `others`: tools beside ours that have plain names. Raises
     `BrokenRule`."""
-    rule = text.strip()
     quoted = f"rule {text[:200]!r}" + (f" ({origin})" if origin else "")
+    try:
+        rule, until_s = split_end(text.strip())
+    except ValueError as problem:
+        raise BrokenRule(f"{quoted}: {problem}") from None
     name, specifier_text = rule, None
     if "(" in rule or ")" in rule:
         found = _WITH_BRACKETS.match(rule)
@@ -338,7 +343,7 @@ def parse_rule(
         if not specifier_text:
             raise BrokenRule(f"{quoted}: nothing stands in the brackets; write the tool's name alone to mean all of it")
     try:
-        parsed = replace(_parse_name(name, may_name_all, others), text=rule, origin=origin)
+        parsed = replace(_parse_name(name, may_name_all, others), text=text.strip(), origin=origin, until_s=until_s)
         if specifier_text is None or specifier_text == "*":
             return parsed
         if not parsed.tool:
@@ -357,8 +362,7 @@ def _parse_name(name: str, may_name_all: bool, others: Collection[str]) -> Rule:
         tool = name if name in others else TOOL_ALIASES.get(name, name)
         if SEPARATOR not in tool and tool not in names_of_ours() and tool not in others:
             known = (*others, *builtin_names())
-            near = difflib.get_close_matches(tool, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(known)} and mcp__SERVER__TOOL"
+            hint = did_you_mean(tool, known) or f"tools are {', '.join(known)} and mcp__SERVER__TOOL"
             raise ValueError(f"names no tool; {hint}")
         return Rule(name, tool=tool)
     server_only = name.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.calls.permissions.patterns import PathPatterns
 from goat_mcp.calls.permissions.rule import (
     FILE_WRITERS,
     FILES,
     SEARCHES,
+    BrokenRule,
     Call,
     CommandSpecifier,
     PathSpecifier,
@@ -34,6 +37,17 @@ class RuleList:
     """The rules of one effect, found by the tool of a call: most of hundreds are never looked at."""
 
     rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def first_end_s(self) -> float:
+        """When the first of them ends, in seconds since 1970."""
+        return min((rule.until_s for rule in self.rules if rule.until_s is not None), default=math.inf)
+
+    def at(self, now_s: float) -> RuleList:
+        """Those that have not ended."""
+        if now_s < self.first_end_s:
+            return self
+        return RuleList(tuple(rule for rule in self.rules if rule.until_s is None or now_s < rule.until_s))
 
     @cached_property
     def _by_tool(self) -> dict[str, list[Rule]]:
@@ -156,6 +170,20 @@ class RuleSet:
     def of(cls, *, allow: Sequence[Rule] = (), ask: Sequence[Rule] = (), deny: Sequence[Rule] = ()) -> RuleSet:
         return cls(RuleList(tuple(allow)), RuleList(tuple(ask)), RuleList(tuple(deny)))
 
+    def now(self) -> RuleSet:
+        """Those that have not ended."""
+        return self.at(time.time())
+
+    def at(self, now_s: float) -> RuleSet:
+        """Those that have not ended then. An end that has passed is never undone: `now` of the rest has it no more."""
+        if now_s < self._first_end_s:
+            return self
+        return replace(self, allow=self.allow.at(now_s), ask=self.ask.at(now_s), deny=self.deny.at(now_s))
+
+    @cached_property
+    def _first_end_s(self) -> float:
+        return min(self.allow.first_end_s, self.ask.first_end_s, self.deny.first_end_s)
+
     def allowing(self, more: Sequence[Rule]) -> RuleSet:
         """These rules and some more that allow."""
         return replace(self, allow=RuleList((*self.allow.rules, *more))) if more else self
@@ -179,6 +207,12 @@ class RuleSet:
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
         return next((rule.text for rule in self.deny.rules if rule.server == server), "")
+
+
+class CurrentRules(Protocol):
+    """Rules that may end, or be replaced: whoever decides asks for those of this moment, and goes by what it got."""
+
+    def now(self) -> RuleSet: ...
 
 
 def _families_of_all_files(call: Call) -> tuple[str, ...]:
@@ -237,7 +271,10 @@ class RuleConditions:
 
 
 def _parsed(text: str) -> Rule:
-    return parse_rule(text, may_name_all=True)
+    rule = parse_rule(text, may_name_all=True)
+    if rule.until_s is not None:
+        raise BrokenRule(f"rule {text[:200]!r}: a condition has no end; leave out `until`")
+    return rule
 
 
 class FileRules:
@@ -246,31 +283,31 @@ class FileRules:
     `roots` are the workspace's directories at the time of the question.
     """
 
-    def __init__(self, rules: RuleSet, roots: Callable[[], Sequence[Path]]) -> None:
+    def __init__(self, rules: CurrentRules, roots: Callable[[], Sequence[Path]]) -> None:
         self._rules = rules
         self._roots = roots
 
-    @cached_property
     def hide_some(self) -> bool:
         """Whether some files may not be read, or not without asking: then each that a search found is looked at."""
-        return any(True for listed in (self._rules.deny, self._rules.ask) for _ in listed.about_paths("Read"))
+        rules = self._rules.now()
+        return any(True for listed in (rules.deny, rules.ask) for _ in listed.about_paths("Read"))
 
-    @cached_property
     def keep_some(self) -> bool:
         """Whether commands may not change some files."""
-        return any(True for _ in self._rules.deny.about_paths("Read", *WRITES_OF_COMMANDS))
+        return any(True for _ in self._rules.now().deny.about_paths("Read", *WRITES_OF_COMMANDS))
 
     def why_denied(self, path: str, writes: bool) -> str:
         """The rule that forbids to read or write a file; empty if none does."""
-        if not self._rules.deny.rules:
+        deny = self._rules.now().deny
+        if not deny.rules:
             return ""
-        found = self._rules.deny.about_path(path, self._root_texts(), *(("Read", "Edit") if writes else ("Read",)))
+        found = deny.about_path(path, self._root_texts(), *(("Read", "Edit") if writes else ("Read",)))
         return next((rule.text for rule in found), "")
 
     def hides(self, path: str) -> bool:
         """Whether a search leaves the file out: nobody is asked about each of the files it finds."""
-        roots = self._root_texts()
-        return any(True for one in (self._rules.deny, self._rules.ask) for _ in one.about_path(path, roots, "Read"))
+        roots, rules = self._root_texts(), self._rules.now()
+        return any(True for one in (rules.deny, rules.ask) for _ in one.about_path(path, roots, "Read"))
 
     def forbids_to_read(self, path: str) -> bool:
         """Whether nobody may be asked for it."""
@@ -279,7 +316,8 @@ class FileRules:
     def forbids_commands_to_write(self, path: str) -> bool:
         """Whether no command may change this file, or what is in this directory."""
         roots, families = self._root_texts(), ("Read", *WRITES_OF_COMMANDS)
-        return any(True for one in (path, f"{path}/_") for _ in self._rules.deny.about_path(one, roots, *families))
+        deny = self._rules.now().deny
+        return any(True for one in (path, f"{path}/_") for _ in deny.about_path(one, roots, *families))
 
     def never_read(self) -> list[Path]:
         """The files that deny rules name without a wildcard."""
@@ -290,7 +328,7 @@ class FileRules:
         return self._denied_exactly("Read", *WRITES_OF_COMMANDS)
 
     def _denied_exactly(self, *families: str) -> list[Path]:
-        found = self._rules.deny.about_paths(*families)
+        found = self._rules.now().deny.about_paths(*families)
         named = [specifier.pattern for _, specifier in found if specifier.pattern.is_exact]
         return [
             Path(f"{anchor.rstrip('/')}/{pattern.relative}")

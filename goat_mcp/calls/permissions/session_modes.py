@@ -14,21 +14,34 @@ MAX_SESSIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    mode: Mode
+    mode: Mode | None
+    """None: that of the settings, whatever they say."""
     granted: tuple[Rule, ...] = ()
     by_plan: bool = False
 
 
 class SessionModes:
-    """`default` is the settings' mode and holds until the user decides otherwise; the oldest decisions are dropped."""
+    """`default` is the settings' mode and holds until the user decides otherwise; the oldest decisions are dropped.
+
+    The settings may change it while sessions run.
+    """
 
     def __init__(self, default: Mode = Mode.DEFAULT) -> None:
         self.default = default
         self._decided: OrderedDict[str, _Decided] = OrderedDict()
 
+    def use(self, default: Mode) -> None:
+        """The settings say so now. A session that has a mode of its own keeps it, unless that allows more."""
+        if default is self.default:
+            return
+        self.default = default
+        for session_key, decided in self._decided.items():
+            if decided.mode is not None and allows_more(default, decided.mode):
+                self._decided[session_key] = replace(decided, mode=None, by_plan=False)
+
     def of(self, session_key: str) -> Mode:
         decided = self._decided.get(session_key)
-        return self.default if decided is None else decided.mode
+        return self.default if decided is None or decided.mode is None else decided.mode
 
     def is_by_plan(self, session_key: str) -> bool:
         """Whether its mode is what an approved plan left it in, and nothing was chosen since."""
@@ -42,7 +55,7 @@ class SessionModes:
 
     def grant(self, session_key: str, rules: Sequence[Rule]) -> None:
         """The user allowed such calls for as long as this session lasts."""
-        before = self._decided.get(session_key, _Decided(self.default))
+        before = self._decided.get(session_key, _Decided(None))
         known = {(rule.text, rule.directory) for rule in before.granted}
         new = [rule for rule in rules if (rule.text, rule.directory) not in known]
         self._put(session_key, replace(before, granted=(*before.granted, *new)))
@@ -58,7 +71,7 @@ class SessionModes:
 
     def decided(self) -> Mapping[str, str]:
         """The mode of each session that has one of its own, for a process that goes on in this one's place."""
-        return {session_key: decided.mode.value for session_key, decided in self._decided.items()}
+        return {key: decided.mode.value for key, decided in self._decided.items() if decided.mode is not None}
 
     def resume(self, decided: Mapping[str, str]) -> None:
         """What `decided` said in the process before. A mode that allows more than the settings do now is left."""

@@ -4,7 +4,6 @@ message, in our words. Contract: tools.md, "Arguments".
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.json_values import has_infinity
+from goat_mcp.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
@@ -178,9 +178,8 @@ def _types(demand: Any) -> Sequence[Any]:
 
 
 def _unknown(given: str, properties: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(given[:100], properties, n=1)
-    if near:
-        return f"unknown field; did you mean {near[0]}?"
+    if near := did_you_mean(given, properties, most=1):
+        return f"unknown field; {near}"
     return f"unknown field; known are {cut_middle(', '.join(properties), _MAX_DEMAND_CHARS) or 'none'}"
 
 

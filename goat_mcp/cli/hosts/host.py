@@ -1,4 +1,4 @@
-"""What must be known about one host to read and write its servers, and where its files are on this machine.
+"""What must be known about one host to read and write its servers, and where its files are in the user's environment.
 
 The hosts themselves are in `table`."""
 
@@ -60,9 +60,20 @@ class Variables(StrEnum):
     """`{env:X}` and `{file:PATH}`."""
 
 
+class WorkspaceSource(StrEnum):
+    """Where goat-mcp gets its workspace from if the host's entry names none."""
+
+    NONE = "none"
+    """The host sends no roots, and starts its servers in `/`, in the home directory, or nobody knows where."""
+    ROOTS = "roots"
+    """The host sends the folders that are open in it as roots."""
+    START_DIRECTORY = "start_directory"
+    """The host is a program of the terminal: its servers start in the directory in which it was started."""
+
+
 @dataclass(frozen=True)
 class ConfigLocation:
-    """A file, by platform. Parts in braces are folders of `Machine`; `{X|fallback}` is a variable's."""
+    """A file, by platform. Parts in braces are folders of `HostEnvironment`; `{X|fallback}` is a variable's."""
 
     any: str = ""
     linux: str = ""
@@ -91,6 +102,7 @@ class Host:
     env_key: str = "env"
     per_project: tuple[str, ...] = ()
     """Where the user's file keeps entries of single projects: `*` stands for the project's directory."""
+    workspace: WorkspaceSource = WorkspaceSource.NONE
     after: str = ""
     """What the user has to do for the host to see a change."""
     unseen: str = ""

@@ -1,11 +1,9 @@
-"""Importing servers of hosts into our upstreams file, and the entry that starts goat-mcp from a host.
+"""Importing servers of hosts into our upstreams file, and goat-mcp put among the servers of a host.
 
 Everything is planned before anything is written. Our file is written first, so that no server is ever in neither."""
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,69 +12,24 @@ from typing import Any
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file, replace_bytes
 from goat_mcp.cli.hosts.merging import ImportOutcome, MergedServer, Merging
+from goat_mcp.cli.hosts.own_entry import (
+    NO_OPTIONS,
+    OWN_NAME,
+    ServeOptions,
+    changed_entry,
+    command_exists,
+    launch_of,
+    other_upstreams,
+    own_entry,
+    own_launch,
+    own_names,
+)
 from goat_mcp.cli.hosts.receipts import Receipts, Why, receipt
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.switches import off_switch, projects_without
 from goat_mcp.cli.hosts.translate import Translated, translated
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
-from goat_mcp.upstreams.config.entry import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
-
-OWN_NAME = "goat"
-_UPSTREAMS_FLAG = "--upstreams"
-_THROWN_AWAY = "archive-v0"
-"""Where uv keeps the environments of `uvx`; it cleans them up."""
-
-
-def own_launch(upstreams: Path | None) -> tuple[str, list[str]]:
-    """Program and arguments. `upstreams`: the file to name, None if it is found without."""
-    named = [] if upstreams is None else [_UPSTREAMS_FLAG, str(upstreams)]
-    uvx = shutil.which("uvx")
-    if _THROWN_AWAY in Path(sys.prefix).parts and uvx:
-        return uvx, ["goat-mcp", "serve", *named]
-    script = Path(sys.executable).with_name("goat-mcp.exe" if sys.platform == "win32" else "goat-mcp")
-    if script.is_file():
-        return str(script), ["serve", *named]
-    return sys.executable, ["-m", "goat_mcp", "serve", *named]
-
-
-def own_entry(host: Host, launch: tuple[str, list[str]], env: Mapping[str, str]) -> dict[str, Any]:
-    """The entry in the notation of `host`."""
-    command, args = launch
-    words = {host.command_line: [command, *args]} if host.command_line else {"command": command, "args": args}
-    variables = {host.env_key: dict(env)} if env else {}
-    return {**host.own_entry, **words, **variables}
-
-
-def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
-    """The entries that start goat-mcp already."""
-    return [name for name, entry in entries.items() if is_goat(*launch_of(host, entry))]
-
-
-def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
-    """Program and arguments of an entry; empty if it has none."""
-    fields = mapping(entry)
-    command, args = fields.get("command", fields.get("cmd")), fields.get("args")
-    if inner := mapping(command):
-        command, args = inner.get("path"), inner.get("args")
-    words = items(command) or [command, *items(args)]
-    texts = [word for word in words if isinstance(word, str)]
-    return (texts[0], texts[1:]) if texts else ("", [])
-
-
-def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
-    """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty if it reads that file."""
-    _, args = launch_of(host, entry)
-    named = list(upstream_files_of(args))
-    if isinstance(variable := mapping(mapping(entry).get(host.env_key)).get(UPSTREAMS_VARIABLE), str):
-        named.append(variable)
-    if not named and any(arg.partition("=")[0] == "--config" for arg in args):
-        return "the upstreams that its --config names"
-    places = [Path(name).expanduser() for name in named] or [own_upstreams_file()]
-    wanted = upstreams.resolve()
-    return "" if any(place.resolve() == wanted for place in places) else str(places[0])
-
 
 _OURS = Host("goat-mcp", "goat-mcp", "json", ("mcpServers",))
 _HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")
@@ -112,7 +65,7 @@ class ImportPlan:
     sources: Sequence[SourcePlan]
 
 
-def plan_import(sources: Sequence[Source], into: Path, machine: HostEnvironment, *, move: bool) -> ImportPlan:
+def plan_import(sources: Sequence[Source], into: Path, environment: HostEnvironment, *, move: bool) -> ImportPlan:
     """What an import would do. Raises `ToolError` for a file that cannot be read or edited."""
     ours = read_host_file(_OURS, into)
     merging = Merging(ours.entries)
@@ -120,26 +73,26 @@ def plan_import(sources: Sequence[Source], into: Path, machine: HostEnvironment,
     for source in sources:
         if source.file.path.resolve() == into.resolve():
             raise ToolError(ErrorCode.INPUT, f"{into} is the file to import into", "Name another one.")
-        why_off = off_switch(source, machine)
+        why_off = off_switch(source, environment)
         servers = [
-            _merged(merging, source, name, entry, machine, why_off(name, entry))
+            _merged(merging, source, name, entry, environment, why_off(name, entry))
             for name, entry in source.file.entries.items()
         ]
-        change = _moved(source, servers, into, machine) if move else None
+        change = _moved(source, servers, into, environment) if move else None
         plans.append(SourcePlan(source, servers, change))
     after = ours.changed(remove=(), add=merging.new) if merging.new else ours.data
     return ImportPlan(Change(into, ours.data, after), plans)
 
 
 def _merged(
-    merging: Merging, source: Source, name: str, entry: Any, machine: HostEnvironment, why_off: str
+    merging: Merging, source: Source, name: str, entry: Any, environment: HostEnvironment, why_off: str
 ) -> MergedServer:
     found = translated(
         source.host,
         name,
         entry,
-        home=machine.home,
-        environ=machine.environ,
+        home=environment.home,
+        environ=environment.environ,
         project=source.project,
         inputs=source.inputs,
         folder=source.file.path.parent,
@@ -160,19 +113,42 @@ def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
     return replace(found, entry={**found.entry, "disabled": True}, notes=(note, *found.notes))
 
 
-def _moved(source: Source, servers: Sequence[MergedServer], into: Path, machine: HostEnvironment) -> Change:
+def _moved(source: Source, servers: Sequence[MergedServer], into: Path, environment: HostEnvironment) -> Change:
     """The host's file with goat-mcp in the place of all that was taken over."""
     file = source.file
     gone = [server.name for server in servers if server.outcome in (ImportOutcome.IMPORTED, ImportOutcome.PRESENT)]
-    return Change(file.path, file.data, _with_us(file, gone, into, machine) if gone else file.data)
+    return Change(file.path, file.data, _with_us(file, gone, into, environment) if gone else file.data)
 
 
-def plan_install(source: Source, into: Path, machine: HostEnvironment) -> Change:
-    """The host's file with goat-mcp beside what it has. Raises `ToolError`."""
-    return Change(source.file.path, source.file.data, _with_us(source.file, (), into, machine))
+def plan_install(
+    source: Source, into: Path, environment: HostEnvironment, options: ServeOptions = NO_OPTIONS
+) -> Change:
+    """The host's file with goat-mcp beside what it has; an entry of ours gets the options. Raises `ToolError`."""
+    file = source.file
+    entries = file.entries
+    ours = own_names(file.host, entries)
+    if not ours:
+        return Change(file.path, file.data, _with_us(file, (), into, environment, options))
+    name = OWN_NAME if OWN_NAME in ours else ours[0]
+    entry = entries[name]
+    is_stale = not command_exists(launch_of(file.host, entry)[0])
+    if not is_stale and options == NO_OPTIONS:
+        return Change(file.path, file.data, file.data)
+    changed = changed_entry(file.host, entry, options)
+    return Change(file.path, file.data, file.data if changed == entry else _replaced(file, name, changed))
 
 
-def _with_us(file: HostFile, gone: Sequence[str], into: Path, machine: HostEnvironment) -> bytes | None:
+def _replaced(file: HostFile, name: str, entry: Mapping[str, Any]) -> bytes:
+    return file.changed(remove=[name], add={name: entry})
+
+
+def _with_us(
+    file: HostFile,
+    gone: Sequence[str],
+    into: Path,
+    environment: HostEnvironment,
+    options: ServeOptions = NO_OPTIONS,
+) -> bytes | None:
     entries = file.entries
     ours = own_names(file.host, entries)
     for name in ours:
@@ -184,11 +160,16 @@ def _with_us(file: HostFile, gone: Sequence[str], into: Path, machine: HostEnvir
             )
     if ours and not gone:
         return file.data
-    env = {name: machine.environ[name] for name in _HANDED_ON if machine.environ.get(name)}
-    launch = own_launch(None if into.resolve() == own_upstreams_file().resolve() else into.absolute())
     free = (name for name in (OWN_NAME, "goat-mcp", "goat-mcp-gateway") if name not in entries or name in gone)
-    add = {} if ours else {next(free, "goat-mcp-2"): own_entry(file.host, launch, env)}
+    add = {} if ours else {next(free, "goat-mcp-2"): new_entry(file.host, into, environment, options)}
     return file.changed(remove=gone, add=add)
+
+
+def new_entry(host: Host, into: Path, environment: HostEnvironment, options: ServeOptions) -> dict[str, Any]:
+    """The entry that starts goat-mcp with the upstreams `into`, in the notation of `host`."""
+    env = {name: environment.environ[name] for name in _HANDED_ON if environment.environ.get(name)}
+    launch = own_launch(None if into.resolve() == own_upstreams_file().resolve() else into.absolute(), options)
+    return own_entry(host, launch, env)
 
 
 def carry_out(plan: ImportPlan, state: StateDirectory) -> None:

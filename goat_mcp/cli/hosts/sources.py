@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goat_mcp.cli.hosts.host import Host, HostEnvironment
+from goat_mcp.cli.hosts.host import ConfigLocation, Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -39,9 +39,9 @@ class Source:
         return [folder for folder, entry in mapping(self.file.tree.get(top)).items() if mapping(entry).get(last)]
 
 
-def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
+def sources_of(host: Host, environment: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
     """The files of one host, those of a project if one is named. They need not be there."""
-    user = None if host.user is None else machine.path(host.user)
+    user = user_file(host, environment)
     if project is None:
         if user is not None:
             yield Source(read_host_file(host, user))
@@ -53,13 +53,62 @@ def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None
         yield Source(read_host_file(host, user, root), project)
 
 
-def one_source(host: Host, machine: HostEnvironment, project: Path | None) -> Source:
+def one_source(host: Host, environment: HostEnvironment, project: Path | None) -> Source:
     """The file that is written for a host. Raises `ToolError(INPUT)` where it has none of that kind."""
-    found = next(sources_of(host, machine, project), None)
+    found = next(sources_of(host, environment, project), None)
     if found is None:
         kind = "for a project" if project is not None else "of its user that we know on this system"
         raise ToolError(ErrorCode.INPUT, f"{host.title} has no file {kind}", "See the host's own settings.")
     return found
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A host whose file cannot be read."""
+
+    host: Host
+    path: Path | None
+    problem: ToolError
+
+
+def readable_sources(
+    hosts: Iterable[Host], environment: HostEnvironment, project: Path | None = None
+) -> tuple[list[Source], list[Unreadable]]:
+    """The files of several hosts, and those that cannot be read. Those that are not there are among the first."""
+    found: list[Source] = []
+    broken: list[Unreadable] = []
+    for host in hosts:
+        try:
+            for source in sources_of(host, environment, project):
+                path = source.file.path
+                try:
+                    _ = source.file.entries
+                    found.append(source)
+                except ToolError as problem:
+                    broken.append(Unreadable(host, path, problem))
+        except ToolError as problem:
+            broken.append(Unreadable(host, user_file(host, environment), problem))
+    return found, broken
+
+
+def user_file(host: Host, environment: HostEnvironment) -> Path | None:
+    """Where a host keeps its user's servers in this environment; None if that is not known."""
+    return None if host.user is None else environment.path(host.user)
+
+
+def is_here(source: Source, environment: HostEnvironment) -> bool:
+    """Whether the host seems to be used on this computer: its file is there, or a folder of its own for it."""
+    shared = {environment.path(place) for place in _SHARED_FOLDERS}
+    folder = source.file.path.parent
+    return source.file.data is not None or (source.project is None and folder.is_dir() and folder not in shared)
+
+
+_SHARED_FOLDERS = (
+    ConfigLocation(any="{home}"),
+    ConfigLocation(any="{config}"),
+    ConfigLocation(any="{support}"),
+    ConfigLocation(any="{appdata}"),
+)
 
 
 def source_from(file: Path, host: Host | None, project: Path | None) -> Source:

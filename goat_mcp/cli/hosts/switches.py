@@ -23,10 +23,10 @@ _DENIED = "it is denied in Claude Code (deniedMcpServers)"
 _CLAUDE_SETTINGS = ConfigLocation(any="{CLAUDE_CONFIG_DIR|.claude}/settings.json")
 
 
-def off_switch(source: Source, machine: HostEnvironment) -> WhyOff:
+def off_switch(source: Source, environment: HostEnvironment) -> WhyOff:
     """Read once what the host says about its servers elsewhere. Raises `ToolError` for a file that cannot be read."""
     reader = _READERS.get(source.host.name)
-    return reader(source, machine) if reader is not None else lambda name, entry: ""
+    return reader(source, environment) if reader is not None else lambda name, entry: ""
 
 
 def projects_without(source: Source, name: str) -> list[str]:
@@ -37,13 +37,13 @@ def projects_without(source: Source, name: str) -> list[str]:
     return [folder for folder in projects if name in _names(_object(projects, folder), "disabledMcpServers")]
 
 
-def _claude_code(source: Source, machine: HostEnvironment) -> WhyOff:
+def _claude_code(source: Source, environment: HostEnvironment) -> WhyOff:
     shared = source.file.path.name == ".mcp.json"
     project = source.file.path.parent if shared and source.project is None else source.project
-    user = _tree(source.host, machine.path(_CLAUDE_SETTINGS))
+    user = _tree(source.host, environment.path(_CLAUDE_SETTINGS))
     if project is None:
         return lambda name, entry: _DENIED if _is_denied([user], name, entry) else ""
-    projects = _object(_user_tree(source.host, machine), "projects")
+    projects = _object(_user_tree(source.host, environment), "projects")
     own = _object(projects, str(project))
     committed = _tree(source.host, project / ".claude" / "settings.json")
     local = _tree(source.host, project / ".claude" / "settings.local.json")
@@ -84,8 +84,8 @@ def _is_denied(trees: Iterable[Mapping[str, Any]], name: str, entry: Any) -> boo
     return False
 
 
-def _gemini(source: Source, machine: HostEnvironment) -> WhyOff:
-    user_file = _user_path(source.host, machine)
+def _gemini(source: Source, environment: HostEnvironment) -> WhyOff:
+    user_file = _user_path(source.host, environment)
     trees = [source.file.tree] if source.project is None else [source.file.tree, _tree(source.host, user_file)]
     lists = [_object(tree, "mcp") for tree in trees]
     # Their older places are read to this day.
@@ -121,19 +121,19 @@ def _gemini_distrust(source: Source, user: Mapping[str, Any], user_file: Path | 
     return "" if not is_refused and trusted.intersection(above) else "Gemini CLI does not trust the project's folder"
 
 
-def _codex(source: Source, machine: HostEnvironment) -> WhyOff:
+def _codex(source: Source, environment: HostEnvironment) -> WhyOff:
     if source.project is None:
         return lambda name, entry: ""
     above = (source.project, *source.project.parents)
     root = next((folder for folder in above if (folder / ".git").exists()), source.project)
-    projects = _object(_user_tree(source.host, machine), "projects")
+    projects = _object(_user_tree(source.host, environment), "projects")
     levels = [_object(projects, str(folder)).get("trust_level") for folder in (source.project, root)]
     why = "" if next((level for level in levels if level), None) == "trusted" else "Codex does not trust the project"
     return lambda name, entry: why
 
 
-def _copilot_cli(source: Source, machine: HostEnvironment) -> WhyOff:
-    user_file = _user_path(source.host, machine)
+def _copilot_cli(source: Source, environment: HostEnvironment) -> WhyOff:
+    user_file = _user_path(source.host, environment)
     trees = [
         _tree(source.host, user_file.with_name(name))
         for name in ("settings.json", "config.json")
@@ -151,12 +151,12 @@ _READERS: Mapping[str, Callable[[Source, HostEnvironment], WhyOff]] = {
 }
 
 
-def _user_path(host: Host, machine: HostEnvironment) -> Path | None:
-    return None if host.user is None else machine.path(host.user)
+def _user_path(host: Host, environment: HostEnvironment) -> Path | None:
+    return None if host.user is None else environment.path(host.user)
 
 
-def _user_tree(host: Host, machine: HostEnvironment) -> Mapping[str, Any]:
-    path = _user_path(host, machine)
+def _user_tree(host: Host, environment: HostEnvironment) -> Mapping[str, Any]:
+    path = _user_path(host, environment)
     return {} if path is None else read_host_file(host, path).tree
 
 

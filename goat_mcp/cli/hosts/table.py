@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from goat_mcp.cli.hosts.host import ConfigLocation, Host, Key, Variables
+from goat_mcp.cli.hosts.host import ConfigLocation, Host, Key, Variables, WorkspaceSource
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.suggestions import did_you_mean
 
 _COMMON: Mapping[str, Key] = {
     "command": Key.SAME,
@@ -64,6 +65,7 @@ _ROWS = (
         keys={"timeout": Key.MILLISECONDS, "headersHelper": Key.LOGIN, "alwaysLoad": Key.MEANINGLESS},
         variables=Variables.SHELL,
         own_entry={"type": "stdio"},
+        workspace=WorkspaceSource.ROOTS,
         after="Start a new session of Claude Code.",
     ),
     Host(
@@ -75,6 +77,7 @@ _ROWS = (
         project=".cursor/mcp.json",
         keys={"envFile": Key.ENV_FILE},
         variables=Variables.EDITOR,
+        workspace=WorkspaceSource.ROOTS,
         after="Reload the window of Cursor.",
         unseen="what is switched off in Cursor's window is not in this file",
     ),
@@ -88,6 +91,7 @@ _ROWS = (
         keys={"envFile": Key.ENV_FILE, "dev": Key.MEANINGLESS, "gallery": Key.MEANINGLESS, "version": Key.MEANINGLESS},
         variables=Variables.EDITOR,
         own_entry={"type": "stdio"},
+        workspace=WorkspaceSource.ROOTS,
         after="Start the server goat in VS Code (MCP: List Servers).",
         unseen="what is switched off in VS Code's window is not in this file",
     ),
@@ -114,6 +118,7 @@ _ROWS = (
             "scopes": Key.LOGIN,
             "oauth_resource": Key.LOGIN,
         },
+        workspace=WorkspaceSource.START_DIRECTORY,
         after="Start Codex again.",
     ),
     Host(
@@ -125,6 +130,7 @@ _ROWS = (
         project=".gemini/settings.json",
         keys={"url": Key.SSE_URL, "timeout": Key.MILLISECONDS, "authProviderType": Key.LOGIN},
         variables=Variables.DOLLAR,
+        workspace=WorkspaceSource.START_DIRECTORY,
         after="Start Gemini CLI again.",
     ),
     Host(
@@ -159,6 +165,7 @@ _ROWS = (
         keys={"tools": Key.TOOLS_SHOWN},
         variables=Variables.SHELL,
         own_entry={"type": "local", "tools": ["*"]},
+        workspace=WorkspaceSource.START_DIRECTORY,
     ),
     Host(
         "cline",
@@ -167,6 +174,7 @@ _ROWS = (
         _MCP_SERVERS,
         user=ConfigLocation(any="{home}/.cline/data/settings/cline_mcp_settings.json"),
         keys={"timeout": Key.SECONDS},
+        workspace=WorkspaceSource.START_DIRECTORY,
     ),
     Host(
         "kilo",
@@ -198,6 +206,7 @@ _ROWS = (
         own_entry={"type": "local", "enabled": True},
         command_line="command",
         env_key="environment",
+        workspace=WorkspaceSource.START_DIRECTORY,
     ),
     Host(
         "goose",
@@ -229,9 +238,7 @@ def host_named(name: str) -> Host:
     """Raises `ToolError(INPUT)` for one that is not in the table, with the nearest one named."""
     found = HOSTS.get(name.lower().replace("_", "-").replace(" ", "-"))
     if found is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lower(), HOSTS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = did_you_mean(name, HOSTS)
+        hint = f"; {near}" if near else ""
         raise ToolError(ErrorCode.INPUT, f"{name!r} is no host we know{hint}", f"Known: {', '.join(HOSTS)}.")
     return found

@@ -42,20 +42,30 @@ class HiddenSearch:
 
     `hides` judges an absolute path; `exactly` are paths that rules name without a wildcard.
 
+    Nothing is looked at while `hides_some` says that `hides` hides nothing.
+
     Paths near the top are found first: at most 200, in at most 100 ms. A link cannot be hidden, since nothing can be
     mounted on it; its target is.
     """
 
     def __init__(
-        self, hides: Callable[[str], bool], exactly: Callable[[], Sequence[Path]], *, scan_s: float = _HIDDEN_SCAN_S
+        self,
+        hides: Callable[[str], bool],
+        exactly: Callable[[], Sequence[Path]],
+        hides_some: Callable[[], bool] = lambda: True,
+        *,
+        scan_s: float = _HIDDEN_SCAN_S,
     ) -> None:
         self._hides = hides
         self._exactly = exactly
+        self._hides_some = hides_some
         self._scan_s = scan_s
         self._known: dict[tuple[Path, ...], tuple[float, tuple[Path, ...]]] = {}
 
     def below(self, directories: Sequence[Path]) -> tuple[Path, ...]:
         """Real paths of what exists, from a moment ago if the search takes long."""
+        if not self._hides_some():
+            return ()
         key, now_s = tuple(directories), time.monotonic()
         good_until_s, found = self._known.get(key, (0.0, ()))
         if now_s >= good_until_s:

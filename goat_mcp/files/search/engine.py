@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.suggestions import nearest
 from goat_mcp.files.search import ripgrep
 from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.path_rules import RuledPaths
@@ -32,6 +33,10 @@ def show_all(path: str) -> bool:
     return True
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class SearchEngine:
     """Starts searches.
@@ -41,6 +46,7 @@ class SearchEngine:
         program: the rg to use instead of the one found.
         guard: ends a running rg when this process is killed.
         shows: whether an absolute path may appear in a result. Every path of every result passes it.
+        hides_some: whether `shows` hides anything at the moment; a search asks when it begins.
     """
 
     threads: int = 0
@@ -48,6 +54,7 @@ class SearchEngine:
     guard: ProcessGuard | None = None
     landlock: Landlock = field(default_factory=Landlock)
     shows: Callable[[str], bool] = show_all
+    hides_some: Callable[[], bool] = _always
 
     @cached_property
     def ripgrep(self) -> Ripgrep:
@@ -59,7 +66,8 @@ class SearchEngine:
 
     def search(self, target: Target, deadline: SearchDeadline) -> Search:
         """Raises `ToolError(NOT_CONFIGURED)`."""
-        return Search(self, target, deadline, self.ripgrep)
+        options = self if self.shows is show_all or self.hides_some() else replace(self, shows=show_all)
+        return Search(options, target, deadline, self.ripgrep)
 
 
 @dataclass
@@ -191,13 +199,11 @@ class Search:
         return False
 
     def _unknown_type(self, name: str) -> ToolError:
-        from difflib import get_close_matches  # only an error needs it
-
         near: list[str] = []
         with suppress(OSError, subprocess.SubprocessError):
             arguments = [self.ripgrep.program, "--no-config", "--type-list"]
             listed = subprocess.run(arguments, capture_output=True, text=True, timeout=_TYPES_LIMIT_S, check=True)
-            near = get_close_matches(name, [line.partition(":")[0] for line in listed.stdout.splitlines()], n=3)
+            near = nearest(name, [line.partition(":")[0] for line in listed.stdout.splitlines()], most=3)
         return ToolError(
             ErrorCode.INPUT,
             f"type: unknown file type {cut_middle(name, 60)!r}",

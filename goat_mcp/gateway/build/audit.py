@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from goat_mcp.calls.audit import AuditLog
+from goat_mcp.calls.audit.call_record import CallRecord, RecordOptions
 from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.settings.settings import BrokenSettings
@@ -16,8 +18,14 @@ from goat_mcp.state.telemetry import Telemetry
 def audit_log(
     chosen: AuditSettings, state: StateDirectory, roots: Sequence[Path], redactor: Redactor, telemetry: Telemetry
 ) -> AuditLog:
-    """The record. Raises `BrokenSettings` where it cannot be written, or tools could write it."""
-    log = AuditLog(_file(chosen.path, state, roots), chosen, redactor=redactor, warn=telemetry.warning)
+    """The record. Raises `BrokenSettings` where it cannot be written, or tools could write it.
+
+    The record for people is in the state directory, which is closed to tools, wherever the chain is.
+    """
+    options = RecordOptions(chosen.arguments, chosen.kept_days)
+    people = CallRecord(state, options, redactor=redactor, warn=telemetry.warning, pid=os.getpid())
+    file = _file(chosen.path, state, roots)
+    log = AuditLog(file, chosen, redactor=redactor, warn=telemetry.warning, people=people)
     try:
         log.check()
     except OSError as problem:

@@ -19,7 +19,7 @@ from goat_mcp.core.resources import McpResources
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.search.engine import SearchEngine, show_all
+from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.state.directory import search_priority_files
@@ -76,7 +76,8 @@ class _Parts:
     @cached_property
     def engine(self) -> SearchEngine:
         s = self.services
-        return SearchEngine(threads=s.settings.search.threads, guard=s.guard, shows=_shown_in_searches(s))
+        shows, hides_some = _shown_in_searches(s)
+        return SearchEngine(threads=s.settings.search.threads, guard=s.guard, shows=shows, hides_some=hides_some)
 
     @property
     def max_chars(self) -> int:
@@ -148,18 +149,14 @@ def _pages(services: Services) -> Callable[[], Pages]:
     return Lazy(make)
 
 
-def _shown_in_searches(services: Services) -> Callable[[str], bool]:
-    """What a search may name: all but what may not be read unasked, and the server's own state below a root."""
+def _shown_in_searches(services: Services) -> tuple[Callable[[str], bool], Callable[[], bool]]:
+    """What a search may name: all but what may not be read unasked, and the server's own state below a root; and
+    whether that leaves out anything now."""
     roots, rules = services.workspace.roots, services.directories.file_rules
-    hides = rules.hides if rules.hide_some else None
     state = services.state.path.resolve()
     has_state = not roots or any(state.is_relative_to(root) for root in roots)
-    if not has_state and hides is None:
-        return show_all
 
     def shows(path: str) -> bool:
-        if hides is not None and hides(path):
-            return False
-        return not path.startswith(f"{state}/") or services.spill.is_open(Path(path))
+        return not rules.hides(path) and (not path.startswith(f"{state}/") or services.spill.is_open(Path(path)))
 
-    return shows
+    return shows, lambda: has_state or rules.hide_some()

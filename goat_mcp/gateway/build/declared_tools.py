@@ -123,6 +123,14 @@ class DeclaredTools:
         self.settings, self.toolsets, chosen = found
         return chosen
 
+    def with_profiles(self, settings: Settings) -> Settings:
+        """Settings that were read again, with the profiles in force."""
+        return settings.model_copy(update={"profiles": self.settings.profiles})
+
+    def use_settings(self, settings: Settings, with_profiles: Settings) -> None:
+        """Go by these from now on."""
+        self._undeclared, self.settings = settings, with_profiles
+
     def _stays(self, what: str) -> ManifestProblem:
         from goat_mcp.manifests.yaml_document import ManifestProblem
 

@@ -3,7 +3,6 @@ toolsets. Nothing that reads YAML is loaded where there are none."""
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.problem_words import demand_of
 from goat_mcp.core.spec import SHIPPED_TOOLSETS
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
@@ -168,5 +168,4 @@ def unknown_tool_settings(settings: Settings, declared: ManifestSet | None) -> l
 
 def _near_or_known(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+    return did_you_mean(name, names) or f"known are {', '.join(names)}"

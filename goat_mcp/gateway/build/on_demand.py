@@ -167,7 +167,7 @@ class OnDemand:
             self.agents,
             lambda rights: self._upstreams.resources(self._visibility.listed_with_reason(rights)),
         )
-        found_by_search = meta_tools(self._catalog, self._services.rules.denies_tool)
+        found_by_search = meta_tools(self._catalog, lambda spec: self._services.rules.now().denies_tool(spec))
         return {tool.spec.name: tool for tool in (*tools, *found_by_search)}
 
     def commands_run_unasked(self, session_key: str, principal: str) -> bool:

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
-from goat_mcp.calls.permissions.rule_set import RuleSet
+from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
 from goat_mcp.core.lazy import Lazy
@@ -54,7 +54,7 @@ class Services:
     def __init__(
         self,
         settings: Settings,
-        rules: RuleSet,
+        rules: RulesInForce,
         *,
         state: StateDirectory,
         ask_client_for_roots: bool,
@@ -76,7 +76,7 @@ class Services:
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
-        self.references = SecretReferences(redactor=self.redactor)
+        self.references = SecretReferences(redactor=self.redactor, state=state)
         self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
@@ -119,7 +119,7 @@ class Services:
         from goat_mcp.files.workspace.protected import protected_reason
 
         rules = self.directories.file_rules
-        unchanged = HiddenSearch(rules.forbids_commands_to_write, rules.never_written) if rules.keep_some else None
+        hidden = HiddenSearch(rules.forbids_to_read, rules.never_read, rules.hide_some)
         return factory.sandbox(
             self.settings,
             factory.SandboxServices(
@@ -129,8 +129,8 @@ class Services:
                 runs_unasked=self._runs_unasked,
                 is_protected=lambda path: protected_reason(path, commits=True) is not None,
                 run_at_the_end=self.guard.run_at_the_end,
-                hidden=HiddenSearch(rules.forbids_to_read, rules.never_read) if rules.hide_some else None,
-                unchanged=unchanged,
+                hidden=hidden,
+                unchanged=HiddenSearch(rules.forbids_commands_to_write, rules.never_written, rules.keep_some),
                 records=self._audit_files,
             ),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -30,6 +29,7 @@ from goat_mcp.core.names import (
     clean_server_name,
 )
 from goat_mcp.core.spec import Toolset, ToolSpec
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
@@ -81,9 +81,11 @@ class ToolSelection:
 
     def catalog(self, registry: Registry, why_missing: Callable[[str], ToolError | None]) -> Catalog:
         """The catalog over all tools. Raises `BrokenSettings` as `filter` and `profiles` do."""
-        chosen = self._chosen
-        deferred = DeferredListing(chosen.mode, chosen.token_budget)
-        return Catalog(registry, self.filter(), why_missing, deferred, chosen.schema_dialect, self.profiles())
+        dialect = self._chosen.schema_dialect
+        return Catalog(registry, self.filter(), why_missing, self.deferral(), dialect, self.profiles())
+
+    def deferral(self) -> DeferredListing:
+        return DeferredListing(self._chosen.mode, self._chosen.token_budget)
 
     def filter(self) -> CatalogFilter:
         """What a client may see. Raises `BrokenSettings` for a name that nobody knows."""
@@ -111,7 +113,7 @@ class ToolSelection:
         by_client = [(f"profile_of_client.{client}", name) for client, name in settings.profile_of_client.items()]
         for key, name in [("profile", settings.profile), *by_client]:
             if name and name not in settings.profiles:
-                known = f"there are {', '.join(settings.profiles)}" if settings.profiles else "there are none"
+                known = did_you_mean(name, settings.profiles) or f"there are {', '.join(settings.profiles) or 'none'}"
                 raise BrokenSettings(
                     f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or correct the name."
                 )
@@ -204,8 +206,7 @@ class ToolSelection:
                 continue
             if name not in self._declared:
                 known = [*ours, *self._declared]
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
                 raise BrokenSettings(f"{key}: {name!r} is no toolset; {hint}", "Correct the name, or declare it.")
             labels |= _labels_in(self._declared)[name]
         return tuple(cast("Toolset", name) for name in chosen if name in ours), frozenset(labels)

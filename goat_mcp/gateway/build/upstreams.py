@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.files.workspace.protected import protected_reason
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.tools import DeclaredToolsets, ToolSelection
@@ -21,6 +19,8 @@ from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:  # loaded with the first confined upstream, or when somebody logs in
+    from pathlib import Path
+
     from goat_mcp.commands.sandbox.options import SandboxOptions
     from goat_mcp.processes.launch import Confined
     from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
@@ -43,13 +43,12 @@ class ConfiguredUpstreams:
         self._program_tools = program_tools
         self._declared = declared
         self._telemetry = services.telemetry
-        self._writable = services.directories.writable
         self._files = WatchedFiles(
             settings.upstreams,
             contents=settings.contents,
             references=services.references,
             default=settings.default_upstreams,
-            is_open=self._tools_may_write,
+            is_open=services.directories.tools_may_write,
             declared=declared.upstreams,
         )
         self.at_start = self._with_name_cap(self._files.load())
@@ -108,13 +107,21 @@ class ConfiguredUpstreams:
         cap = profile.name_cap if profile is not None and profile.name_cap else settings.catalog.name_cap
         return replace(files, configs=tuple(replace(config, name_cap=cap) for config in files.configs))
 
-    def _tools_may_write(self, path: Path) -> bool:
-        """Whether calls may change what lies there without a person seeing each."""
-        return any(
-            path.is_relative_to(folder) and protected_reason(str(path), root=str(folder)) is None
-            for root in self._writable()
-            for folder in (root, root.resolve())
-        )
+    def settings_again(self, settings: Settings) -> Callable[[], ToolSelection | None]:
+        """Settings were read again. What puts their choice of tools into force, and returns it if it is another one.
+
+        Raises `BrokenSettings`.
+        """
+        with_profiles = self._declared.with_profiles(settings)
+        chosen = self._usable(with_profiles, self._declared.toolsets)
+
+        def apply() -> ToolSelection | None:
+            is_same = settings.catalog == self._settings.catalog
+            self._declared.use_settings(settings, with_profiles)
+            self._settings, self.chosen = with_profiles, chosen
+            return None if is_same else chosen
+
+        return apply
 
 
 def log_entry_problem(telemetry: Telemetry, problem: UpstreamProblem) -> None:

@@ -11,9 +11,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
+from goat_mcp.calls.permissions.rule_set import CurrentRules, FileRules
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace.protected import protected_reason
 from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
@@ -76,7 +77,7 @@ class WorkingDirectories:
     def __init__(
         self,
         settings: Settings,
-        rules: RuleSet,
+        rules: CurrentRules,
         state: StateDirectory,
         spill: SpillFiles,
         telemetry: Telemetry,
@@ -85,6 +86,7 @@ class WorkingDirectories:
         serves_http: bool,
     ) -> None:
         self._settings = settings
+        self._state = state
         self._telemetry = telemetry
         self._clients_have_their_own = serves_http and not settings.workspace
         self._has_client_roots = self.wants_client_roots = ask_client_for_roots and not settings.workspace
@@ -128,6 +130,14 @@ class WorkingDirectories:
     def writable(self) -> Sequence[Path]:
         """Where calls may write."""
         return (*self.workspace.roots, *self._settings.sandbox_write)
+
+    def tools_may_write(self, path: Path) -> bool:
+        """Whether calls may change what lies there without a person seeing each."""
+        return not path.is_relative_to(self._state.path) and any(
+            path.is_relative_to(folder) and protected_reason(str(path), root=str(folder)) is None
+            for root in self.writable()
+            for folder in (root, root.resolve())
+        )
 
     def first(self) -> str:
         """What lasting state is about: the first directory, empty where there is none."""

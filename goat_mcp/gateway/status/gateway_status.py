@@ -116,7 +116,7 @@ class GatewayStatus:
         }
 
     def _permissions(self) -> dict[str, Any]:
-        listed = self._services.rules
+        listed = self._services.rules.now()
         rules = {name: [rule.text for rule in getattr(listed, name).rules] for name in ("allow", "ask", "deny")}
         return {"mode": self._services.modes.default.value, "asks_go_to": self._asks_go_to, "rules": rules}
 

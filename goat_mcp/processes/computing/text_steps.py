@@ -5,13 +5,13 @@ What they do is in `text_work`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from goat_mcp.core.coercion import Kind, Problem, coerced, shown_value
+from goat_mcp.core.suggestions import did_you_mean
 
 MAX_STEPS = 100
 HASHES = ("md5", "sha1", "sha256", "sha384", "sha512", "sha3_256", "blake2b")
@@ -196,11 +196,10 @@ def _no_operation(op: Any) -> str:
     names = ", ".join(OPERATIONS)
     if op is None:
         return f"is required, one of {names}"
-    near = difflib.get_close_matches(op[:40], OPERATIONS, n=1) if isinstance(op, str) else []
-    return f"wants one of {names}; got {shown_value(op)}" + (f"; did you mean {near[0]}?" if near else "")
+    near = did_you_mean(op, OPERATIONS, most=1) if isinstance(op, str) else ""
+    return f"wants one of {names}; got {shown_value(op)}" + (f"; {near}" if near else "")
 
 
 def _unknown_field(op: str, name: str, fields: Mapping[str, _Field]) -> str:
-    near = difflib.get_close_matches(name[:40], fields, n=1, cutoff=0.5)
-    known = f"did you mean {near[0]}?" if near else f"{op} knows {', '.join(fields)}"
+    known = did_you_mean(name, fields, most=1, cutoff=0.5) or f"{op} knows {', '.join(fields)}"
     return f"unknown field; {known}"

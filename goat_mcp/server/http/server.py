@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import os
 import socket
 import stat
@@ -27,7 +28,7 @@ from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.token import StaticToken
 from goat_mcp.settings.settings import LimitSettings
 
-GRACEFUL_SHUTDOWN_S = 2
+GRACEFUL_SHUTDOWN_S = 1
 SESSION_IDLE_TIMEOUT_S = 1800.0
 WAITING_CONNECTIONS = 1024
 ACCEPTED_AT_A_TIME = 32
@@ -188,6 +189,8 @@ class HttpServer:
     def stop(self) -> None:
         """Begin a graceful end: open streams get a clean close, then the listener goes."""
         self.adapter.changes.close()
+        # It would dump a traceback of each call that is ended.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         if self._server is not None:
             self._server.should_exit = True
 

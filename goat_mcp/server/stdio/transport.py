@@ -27,6 +27,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from goat_mcp.core.restart import Restart
+from goat_mcp.processes.typed_lines import typed_line
 from goat_mcp.server.restart_handoff import StdioHandoff
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.stdio.frame_validation import Fault, read_strictly, request_id_of
@@ -124,7 +125,9 @@ async def stdio_streams(
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over this process's stdin and stdout, which nobody else can reach meanwhile."""
     if sys.platform == "win32" or not (_is_pollable(0) and _is_pollable(1)):
-        async with stdio_server() as streams:
+        # The SDK's thread that reads a terminal would wait for a line after Ctrl-C.
+        typed = cast("anyio.AsyncFile[str]", _typed_lines()) if os.isatty(0) else None
+        async with stdio_server(stdin=typed) as streams:
             yield streams
         return
     if handoff is not None:
@@ -133,6 +136,12 @@ async def stdio_streams(
         *_take_wire(), fast_path, max_frame_bytes=max_frame_bytes, telemetry=telemetry, handoff=handoff
     ) as streams:
         yield streams
+
+
+async def _typed_lines() -> AsyncGenerator[str]:
+    """Lines that a person types or pastes."""
+    while line := await typed_line():
+        yield line.decode("utf-8", "replace")
 
 
 @asynccontextmanager

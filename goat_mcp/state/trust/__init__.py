@@ -10,6 +10,8 @@ from pathlib import Path
 
 FILE_NAME = "goat-mcp.yaml"
 """In a project's directory, and in the user's config directory."""
+TRUST_FILE_NAME = "trust.json"
+"""In the state directory: what the user has trusted."""
 
 
 def has_project_file(folder: Path) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -134,6 +134,7 @@ class ProjectSay:
     denials: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
     contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
     notice: str = ""
+    is_trusted: bool = False
 
 
 def whole_project(file: SettingsFile, path_keys: Collection[str]) -> ProjectSettings:
@@ -147,6 +148,17 @@ def whole_project(file: SettingsFile, path_keys: Collection[str]) -> ProjectSett
     return ProjectSettings(file, tree, contents)
 
 
+def after_change(before: ProjectSay, now: ProjectSay) -> ProjectSay:
+    """What counts while we run: a change that the user has not trusted lifts nothing, and may only deny more."""
+    if now.is_trusted:
+        return now
+    denials = {
+        key: list(dict.fromkeys([*before.denials.get(key, ()), *now.denials.get(key, ())]))
+        for key in {**before.denials, **now.denials}
+    }
+    return replace(before, denials=denials, notice=now.notice)
+
+
 def project_say(folder: Path, store: TrustStore, path_keys: Collection[str]) -> ProjectSay | None:
     """What the settings file of the project in `folder` may say; None if there is none. Raises `BrokenFile`."""
     file = find_project_file(folder)
@@ -156,7 +168,7 @@ def project_say(folder: Path, store: TrustStore, path_keys: Collection[str]) -> 
     if trusted is not None:
         project = whole_project(file, path_keys)
         if project.sha256 == trusted.sha256:
-            return ProjectSay(file.path, project.tree, denials_of(file), project.contents)
+            return ProjectSay(file.path, project.tree, denials_of(file), project.contents, is_trusted=True)
     notice = _notice(file.path, has_changed=trusted is not None) if says_more(file) else ""
     return ProjectSay(file.path, denials=denials_of(file), notice=notice)
 

@@ -16,8 +16,8 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
 from goat_mcp.state.private_file import TEMP_PREFIX, set_aside, write_private
+from goat_mcp.state.trust import TRUST_FILE_NAME
 
-_FILE = "trust.json"
 _MAX_BYTES = 4 * 1024 * 1024
 
 
@@ -40,7 +40,7 @@ class TrustStore:
 
     @property
     def path(self) -> Path:
-        return self._state.path / _FILE
+        return self._state.path / TRUST_FILE_NAME
 
     def all(self) -> list[Trusted]:
         """By path. Empty if the file is damaged, which is then set aside."""
@@ -86,7 +86,7 @@ class TrustStore:
 
     def _write(self, entries: list[Trusted]) -> None:
         document = {"trusted": [asdict(one) for one in entries]}
-        for left in self._state.path.glob(f"{TEMP_PREFIX}{_FILE}.*"):
+        for left in self._state.path.glob(f"{TEMP_PREFIX}{TRUST_FILE_NAME}.*"):
             left.unlink(missing_ok=True)  # a killed process's: we hold the lock
         data = (json.dumps(document, indent=1) + "\n").encode("ascii")
         write_private(self.path, data, outlasts_power=True)

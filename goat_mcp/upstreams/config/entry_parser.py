@@ -19,6 +19,7 @@ from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.core.yaml_words import meant_word
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import (
@@ -95,7 +96,10 @@ def upstream_of(
         note(ReasonCode.DISABLED, "disabled: true in its entry")
         return None
     for key in sorted(set(given) - KNOWN_KEYS):
-        note(ReasonCode.UNKNOWN_KEY, f"{key}: unknown key, ignored")
+        if not {"command", "url"} & set(given) and (near := did_you_mean(key, ("command", "url"))):
+            raise BrokenEntry(f"{key}: unknown key; {near}")
+        near = did_you_mean(key, KNOWN_KEYS)
+        note(ReasonCode.UNKNOWN_KEY, f"{key}: unknown key, ignored" + (f"; {near}" if near else ""))
     for key, value in given.items():
         # An argument is in the list of processes, for all users of the machine; a URL is in status and in errors.
         if key not in _SECRET_KEYS and (reference := secret_reference_in(_without_secret_keys(key, value))):

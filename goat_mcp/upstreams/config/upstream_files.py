@@ -20,6 +20,7 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import own_upstreams_file
+from goat_mcp.state.file_state import FileState, file_state
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode
@@ -82,11 +83,7 @@ def load_upstream_files(
     references = references or SecretReferences()
     configs: list[UpstreamConfig] = []
     problems: list[UpstreamProblem] = []
-    in_files = (
-        DeclaredEntry(name, entry, file)
-        for file in files
-        for name, entry in _servers_of(file, (contents or {}).get(file))
-    )
+    in_files = (entry for file in files for entry in entries_of(file, (contents or {}).get(file)))
     for name, entry, file in (*in_files, *declared):
         config = _read_entry(name, entry, file, references, problems)
         if config is None:
@@ -117,8 +114,8 @@ def _read_entry(
         return None
 
 
-def _servers_of(file: Path, content: bytes | None) -> Sequence[tuple[str, Any]]:
-    """The entries of `mcpServers` in order; a name written twice comes twice."""
+def entries_of(file: Path, content: bytes | None = None) -> Sequence[DeclaredEntry]:
+    """The entries of `mcpServers` in order; a name written twice comes twice. Raises `BrokenUpstreamsFile`."""
     try:
         text = (file.read_bytes() if content is None else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
@@ -142,7 +139,7 @@ def _servers_of(file: Path, content: bytes | None) -> Sequence[tuple[str, Any]]:
             found,
             'Write {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.',
         )
-    return [(name, _plain(value)) for name, value in servers.pairs]
+    return [DeclaredEntry(name, _plain(value), file) for name, value in servers.pairs]
 
 
 class _Pairs:
@@ -168,7 +165,7 @@ def _reason(problem: OSError | UnicodeDecodeError) -> str:
 
 
 LOOK_S = 1.0
-_Look = tuple[tuple[int, int, int, int] | None, ...]
+_Look = tuple[FileState | None, ...]
 
 
 class WatchedFiles:
@@ -253,7 +250,9 @@ class WatchedFiles:
 
     def _look(self) -> _Look:
         files = [*self._on_disk(), *([self._default] if self._default is not None else ())]
-        return tuple(None if self._stays(file) else _state(file) for file in files)
+        # A secret that was stored again counts for the entries that name it.
+        stored = file_state(self._references.stored)
+        return (stored, *(None if self._stays(file) else file_state(file) for file in files))
 
 
 def _content(file: Path) -> bytes:
@@ -274,12 +273,3 @@ def _own_content(file: Path) -> bytes:
     except BrokenFile as broken:
         what = str(broken).removeprefix(f"{file}").lstrip(": ")
         raise BrokenUpstreamsFile(file, what, f"Fix {file}.") from None
-
-
-def _state(file: Path) -> tuple[int, int, int, int] | None:
-    """What tells one content from the next; None where there is no file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -55,7 +55,7 @@ def test_what_is_taken_over_is_read_without_a_word(host: str, tmp_path: Path) ->
     found = load_upstream_files([file])
 
     assert entries
-    # What a reference leads to is this machine's; an entry that is switched off says so.
+    # What a reference leads to is this environment's; an entry that is switched off says so.
     left = [p for p in found.problems if p.reason_code != "disabled" and "${" not in p.message]
     assert left == []
     assert not [

@@ -36,13 +36,13 @@ class Desk:
         self.file.write_bytes(data)
         self.into = folder / "upstreams.json"
         self.state = StateDirectory(folder / "state")
-        self.machine = HostEnvironment("linux", folder, {"HOME": str(folder)})
+        self.environment = HostEnvironment("linux", folder, {"HOME": str(folder)})
 
     def source(self, project: Path | None = None) -> Source:
         return Source(read_host_file(self.host, self.file), project)
 
     def plan(self) -> ImportPlan:
-        return plan_import([self.source()], self.into, self.machine, move=True)
+        return plan_import([self.source()], self.into, self.environment, move=True)
 
     def move(self) -> ImportPlan:
         plan = self.plan()
@@ -51,13 +51,13 @@ class Desk:
 
     def eject(self, *, keep_changes: bool = False) -> None:
         receipts = Receipts(self.state, self.file)
-        _, change = plan_eject(receipts, keep_changes=keep_changes)
+        change = plan_eject(receipts, keep_changes=keep_changes).change
         replace_bytes(change.path, change.after, was=change.before)
         receipts.drop_last()
 
     def install(self) -> None:
         source = self.source()
-        write_host(source, plan_install(source, self.into, self.machine), self.state, why="install")
+        write_host(source, plan_install(source, self.into, self.environment), self.state, why="install")
 
     def entries(self) -> dict[str, Any]:
         return self.source().file.entries
@@ -183,6 +183,20 @@ def test_ejecting_what_was_changed_since_keeps_the_changes_of_toml_too(tmp_path:
     }
 
 
+def test_ejecting_after_an_install_does_not_bring_back_what_the_user_removed_since(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    desk.install()
+    tree = json.loads(desk.file.read_text())
+    del tree["mcpServers"]["b"]
+    desk.file.write_text(json.dumps(tree))
+
+    with pytest.raises(ToolError, match="server b was removed"):
+        desk.eject()
+    desk.eject(keep_changes=True)
+
+    assert desk.entries() == {"a": {"command": "a"}}
+
+
 def test_a_file_that_changes_between_plan_and_writing_is_left_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}}}')
     plan = desk.plan()
@@ -216,7 +230,7 @@ def test_equal_launches_of_two_hosts_are_one_and_equal_names_are_two(tmp_path: P
         tmp_path, "gemini", b'{"mcpServers": {"same": {"command": "x"}, "b": {"command": "y", "env": {"K": "2"}}}}'
     )
 
-    plan = plan_import([one.source(), two.source()], one.into, one.machine, move=False)
+    plan = plan_import([one.source(), two.source()], one.into, one.environment, move=False)
     carry_out(plan, one.state)
 
     assert one.ours() == {
@@ -228,7 +242,7 @@ def test_equal_launches_of_two_hosts_are_one_and_equal_names_are_two(tmp_path: P
         ("same", ImportOutcome.PRESENT, "a"),
         ("b", ImportOutcome.IMPORTED, "b-gemini"),
     ]
-    again = plan_import([two.source(), one.source()], one.into, one.machine, move=False)
+    again = plan_import([two.source(), one.source()], one.into, one.environment, move=False)
     assert not again.into.is_one
 
 
@@ -237,7 +251,7 @@ def test_moving_takes_no_entry_whose_limits_are_not_in_our_file(tmp_path: Path) 
     open_one = Desk(tmp_path, "cursor", b'{"mcpServers": {"first": {"command": "x"}}}')
     limits = {"command": "x", "disabledTools": ["env", "big"]}
     limited = Desk(tmp_path, "windsurf", json.dumps({"mcpServers": {"second": limits, "y": {"command": "y"}}}).encode())
-    carry_out(plan_import([open_one.source()], open_one.into, open_one.machine, move=False), open_one.state)
+    carry_out(plan_import([open_one.source()], open_one.into, open_one.environment, move=False), open_one.state)
 
     limited.move()
 
@@ -315,10 +329,10 @@ def test_a_projects_servers_start_in_the_project(tmp_path: Path) -> None:
         }
     }
     (tmp_path / ".claude.json").write_text(json.dumps(state))
-    machine = HostEnvironment("linux", tmp_path, {})
-    sources = [*sources_of(HOSTS["claude-code"], machine, project)]
+    environment = HostEnvironment("linux", tmp_path, {})
+    sources = [*sources_of(HOSTS["claude-code"], environment, project)]
 
-    plan = plan_import(sources, tmp_path / "upstreams.json", machine, move=True)
+    plan = plan_import(sources, tmp_path / "upstreams.json", environment, move=True)
     carry_out(plan, StateDirectory(tmp_path / "state"))
     moved = json.loads((tmp_path / ".claude.json").read_text())
 

@@ -27,10 +27,10 @@ def written(file: Path, content: Any) -> Path:
 
 def brought(home: Path, host: str, project: Path | None = None, sources: list[Source] | None = None) -> dict[str, str]:
     """Import all; for each server that came switched off, the reason that was told. The others must not be disabled."""
-    machine = HostEnvironment("linux", home, {})
+    environment = HostEnvironment("linux", home, {})
     into = home / "upstreams.json"
-    given = sources or [found for found in sources_of(HOSTS[host], machine, project) if found.file.entries]
-    plan = plan_import(given, into, machine, move=False)
+    given = sources or [found for found in sources_of(HOSTS[host], environment, project) if found.file.entries]
+    plan = plan_import(given, into, environment, move=False)
     carry_out(plan, StateDirectory(home / "state"))
     entries = json.loads(into.read_text())["mcpServers"]
     off = {name for name, entry in entries.items() if entry.get("disabled") is True}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.audit.records import last_calls
+from goat_mcp.calls.audit.records import CallFilter, last_calls
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -242,7 +242,7 @@ async def test_what_a_person_decides_in_the_call_is_recorded(desk: Desk, decisio
     path = desk.state.path / "audit.jsonl"
     told = [
         (one["tool"], one["decision"], one["by"], one["rule"].partition(", change ")[0], one["error_code"])
-        for one in (last_calls(path, 10) if path.exists() else ())
+        for one in (last_calls(path, 10, CallFilter()) if path.exists() else ())
     ]
     what = {"approve": ["review apply"], "reject": ["review reject"], "keep": []}[decision]
     assert told == [(one, "allow", "user", "form in call call-1", None) for one in what]

@@ -104,12 +104,23 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
     )
 
 
+def test_an_unknown_key_that_is_nearly_a_known_one_is_reported_with_that(tmp_path: Path) -> None:
+    files = load(tmp_path, {"x": {"command": "x", "Args": [], "timeout": 3}})
+
+    assert [problem.message for problem in files.problems] == [
+        "Args: unknown key, ignored; did you mean args?",
+        "timeout: unknown key, ignored; did you mean timeout_s?",
+    ]
+
+
 # NAM-3, CFG-3
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
         ("npx", '"npx" is not an object'),
         ({}, "has neither command nor url; write one of them"),
+        ({"comand": "x"}, "comand: unknown key; did you mean command?"),
+        ({"URL": "http://h"}, "URL: unknown key; did you mean url?"),
         ({"command": "x", "url": "http://h"}, "has both command and url; write one of them"),
         ({"command": ""}, 'command: "" is not a program'),
         ({"command": ["x"]}, 'command: ["x"] is not a program'),
@@ -158,7 +169,7 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": "x", "env": {"T": "${env:NOT_THERE}"}}, "the environment variable 'NOT_THERE' is not set"),
         (
             {"command": "x", "env": {"T": "${keyrng:goat/tok}"}},
-            "${keyrng:...}: there are no references of this kind, only env, keyring, file; write ${keyring:...}",
+            "${keyrng:...}: there are no references of this kind, only env, secret, keyring, file; write ${keyring:",
         ),
         ({"command": "x", "env": {"T": "a ${what:ever}"}}, "${what:...}: there are no references of this kind"),
         ({"command": "x", "env": {"T": "${File:~/k}"}}, "write ${file:...}"),

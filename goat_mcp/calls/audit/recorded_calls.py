@@ -1,0 +1,78 @@
+"""Reads the record for people (`call_record`), while others write it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from goat_mcp.calls.audit.records import CallFilter
+
+_WANTED = (
+    "call_id, at_s, ended_at_s, pid, session, principal, client, server, tool, decision, rule, decided_by, arguments, "
+    "args_sha256, args_chars, error_code, duration_ms, result_chars"
+)
+
+
+class UnreadableRecord(Exception):
+    """The file is no record of ours."""
+
+
+def recorded_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str, Any]]:
+    """The last `count` calls that fit, oldest first, as `records.last_calls` has them, with `client`, `server`,
+    `arguments` and `result_chars`. None without a file. Raises `UnreadableRecord`.
+    """
+    found: list[dict[str, Any]] = []
+    for call in _newest_first(path, wanted):
+        if wanted.fits(call):
+            found.append(call)
+            if len(found) >= count:
+                break
+    return found[::-1]
+
+
+def names_in(path: Path) -> dict[str, list[str]]:
+    """The tools, servers and clients that have calls in the record."""
+    found: dict[str, list[str]] = {}
+    for column in ("tool", "server", "client"):
+        rows = _rows(path, f"SELECT DISTINCT {column} FROM calls WHERE {column} != '' ORDER BY {column} LIMIT 1000")
+        found[column] = [str(row[column]) for row in rows]
+    return found
+
+
+def _newest_first(path: Path, wanted: CallFilter) -> Iterator[dict[str, Any]]:
+    since_s = wanted.since.timestamp() if wanted.since is not None else 0.0
+    for row in _rows(path, f"SELECT {_WANTED} FROM calls WHERE at_s >= ? ORDER BY at_s DESC, rowid DESC", since_s):
+        call = dict(row)
+        call["ts"] = _iso(call.pop("at_s"))
+        if by := call.pop("decided_by"):
+            call["by"] = by
+        if (arguments := call.pop("arguments")) is not None:
+            call["arguments"] = json.loads(arguments)
+        ended_at_s = call.pop("ended_at_s")
+        if ended_at_s is None:
+            for name in ("error_code", "duration_ms", "result_chars"):
+                del call[name]
+        else:
+            call["ended"] = _iso(ended_at_s)
+        yield call
+
+
+def _rows(path: Path, query: str, *values: Any) -> Iterator[sqlite3.Row]:
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=5.0)) as connection:
+            connection.row_factory = sqlite3.Row
+            yield from connection.execute(query, values)
+    except (sqlite3.Error, ValueError) as problem:
+        raise UnreadableRecord(str(problem)) from problem
+
+
+def _iso(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

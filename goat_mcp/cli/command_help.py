@@ -1,0 +1,97 @@
+"""How help looks: that of the program on one screen, that of a command with examples and the shared options apart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from itertools import zip_longest
+
+import click
+
+from goat_mcp.cli.command_table import EXAMPLES, SECTIONS
+
+COMPLETES = "_GOAT_MCP_COMPLETE"
+"""The variable that the scripts of shells set, by which click knows that it is to complete."""
+_COLUMN = 40
+_NAME = 12
+CATALOG_OPTIONS = "Catalog options"
+
+
+def write_commands(formatter: click.HelpFormatter, summaries: Mapping[str, str]) -> None:
+    """All commands by section: in two columns if there is room, so that they fit one screen of 80x24."""
+    blocks = [_block(title, names, summaries) for title, names in SECTIONS.items()]
+    listed = {name for names in SECTIONS.values() for name in names}
+    if others := tuple(name for name in summaries if name not in listed):
+        blocks.append(_block("Others", others, summaries))
+    lines = [line for block in blocks for line in block]
+    if formatter.width < 2 * _COLUMN - 2:
+        formatter.write("\n".join(lines) + "\n")
+        return
+    left: list[str] = []
+    while blocks and len(left) < len(lines) / 2:
+        left += blocks.pop(0)
+    right = [line for block in blocks for line in block]
+    rows = zip_longest(left, right, fillvalue="")
+    formatter.write("".join(f"{one:<{_COLUMN}}{other}".rstrip() + "\n" for one, other in rows))
+
+
+def _block(title: str, names: tuple[str, ...], summaries: Mapping[str, str]) -> list[str]:
+    return [f"{title}:", *(f"  {name:<{_NAME}}{summaries[name]}" for name in names if name in summaries)]
+
+
+def dressed(command: click.Command, path: str) -> click.Command:
+    """`command` with what all have: examples, --no-color, -h, the shared options in a section of their own.
+
+    `path` is what one types for it, without `goat-mcp`.
+    """
+    if any(one.name == NO_COLOR.name for one in command.params):
+        return command
+    command.params.append(NO_COLOR)
+    if isinstance(command, click.Group):
+        for name, member in command.commands.items():
+            dressed(member, f"{path} {name}")
+    command.format_options = partial(_write_options, command, path)
+    if COMPLETES in os.environ:
+        from goat_mcp.cli.completed_words import offer_words
+
+        offer_words(command, path)
+    return command
+
+
+def _write_options(command: click.Command, path: str, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    from goat_mcp.cli.flags import SELECTION_NAMES
+
+    if isinstance(command, click.Group):
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in command.commands.items()])
+    if examples := EXAMPLES.get(path):
+        with formatter.section("Examples"):
+            formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in examples))
+    names = {one.name for one in command.params}
+    shared = SELECTION_NAMES if names >= SELECTION_NAMES else frozenset[str]()
+    own: list[tuple[str, str]] = []
+    apart: list[tuple[str, str]] = []
+    for one in command.get_params(ctx):
+        if isinstance(one, click.Option) and (record := one.get_help_record(ctx)) is not None:
+            (apart if one.name in shared else own).append(record)
+    for title, records in (("Options", own), (CATALOG_OPTIONS, apart)):
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _switch_off_colours(context: click.Context, option: click.Parameter, is_given: bool) -> None:
+    if is_given:
+        os.environ["NO_COLOR"] = "1"  # rich and the programs that we start read it there
+        os.environ.pop("FORCE_COLOR", None)
+
+
+NO_COLOR = click.Option(
+    ["--no-color"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_switch_off_colours,
+    help="Print no colours, as with NO_COLOR=1.",
+)

@@ -1,0 +1,149 @@
+"""The entry that starts goat-mcp from a host: made, found among others, and changed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.cli.hosts.host import Host
+from goat_mcp.core.json_values import items, mapping
+from goat_mcp.state.directory import own_upstreams_file
+from goat_mcp.upstreams.config.entry import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
+
+OWN_NAME = "goat"
+_UPSTREAMS_FLAG = "--upstreams"
+_WORKSPACE_FLAG = "--workspace"
+_WORKSPACE_VARIABLE = "GOAT_MCP_WORKSPACE"
+_SERVE = "serve"
+_THROWN_AWAY = "archive-v0"
+"""Where uv keeps the environments of `uvx`; it cleans them up."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What the entry hands to `serve`. What is empty is not in it."""
+
+    workspace: Sequence[Path] = ()
+    mode: str = ""
+    preset: Sequence[str] = ()
+    profile: str = ""
+
+    def words(self) -> list[str]:
+        return [word for flag, values in self._values().items() for value in values for word in (flag, str(value))]
+
+    def flags(self) -> frozenset[str]:
+        """Those that are given, in both spellings."""
+        given = {flag for flag, values in self._values().items() if values}
+        return frozenset(given | ({"-w"} if _WORKSPACE_FLAG in given else set()))
+
+    def _values(self) -> dict[str, Sequence[object]]:
+        return {
+            _WORKSPACE_FLAG: self.workspace,
+            "--mode": [self.mode] if self.mode else [],
+            "--preset": self.preset,
+            "--profile": [self.profile] if self.profile else [],
+        }
+
+
+NO_OPTIONS = ServeOptions()
+
+
+def own_launch(upstreams: Path | None, options: ServeOptions = NO_OPTIONS) -> tuple[str, list[str]]:
+    """Program and arguments. `upstreams`: the file to name, None if it is found without."""
+    named = [*options.words(), *([] if upstreams is None else [_UPSTREAMS_FLAG, str(upstreams)])]
+    uvx = shutil.which("uvx")
+    if _THROWN_AWAY in Path(sys.prefix).parts and uvx:
+        return uvx, ["goat-mcp", _SERVE, *named]
+    script = Path(sys.executable).with_name("goat-mcp.exe" if sys.platform == "win32" else "goat-mcp")
+    if script.is_file():
+        return str(script), [_SERVE, *named]
+    return sys.executable, ["-m", "goat_mcp", _SERVE, *named]
+
+
+def own_entry(host: Host, launch: tuple[str, list[str]], env: Mapping[str, str]) -> dict[str, Any]:
+    """The entry in the notation of `host`."""
+    command, args = launch
+    words = {host.command_line: [command, *args]} if host.command_line else {"command": command, "args": args}
+    variables = {host.env_key: dict(env)} if env else {}
+    return {**host.own_entry, **words, **variables}
+
+
+def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
+    """The entries that start goat-mcp already."""
+    return [name for name, entry in entries.items() if is_goat(*launch_of(host, entry))]
+
+
+def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
+    """Program and arguments of an entry; empty if it has none."""
+    fields = mapping(entry)
+    command, args = fields.get("command", fields.get("cmd")), fields.get("args")
+    if inner := mapping(command):
+        command, args = inner.get("path"), inner.get("args")
+    words = items(command) or [command, *items(args)]
+    texts = [word for word in words if isinstance(word, str)]
+    return (texts[0], texts[1:]) if texts else ("", [])
+
+
+def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
+    """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty if it reads that file."""
+    _, args = launch_of(host, entry)
+    named = list(upstream_files_of(args))
+    if isinstance(variable := mapping(mapping(entry).get(host.env_key)).get(UPSTREAMS_VARIABLE), str):
+        named.append(variable)
+    if not named and any(arg.partition("=")[0] == "--config" for arg in args):
+        return "the upstreams that its --config names"
+    places = [Path(name).expanduser() for name in named] or [own_upstreams_file()]
+    wanted = upstreams.resolve()
+    return "" if any(place.resolve() == wanted for place in places) else str(places[0])
+
+
+def changed_entry(host: Host, entry: Any, options: ServeOptions) -> dict[str, Any]:
+    """An entry of ours with other options. What else it says stays; a command that is gone is replaced by today's."""
+    command, args = launch_of(host, entry)
+    if not command_exists(command):
+        rest = args[args.index(_SERVE) + 1 :] if _SERVE in args else []
+        command, start = own_launch(None)
+        args = [*start, *rest]
+    at = args.index(_SERVE) if _SERVE in args else len(args)
+    args = [*args[:at], _SERVE, *options.words(), *_without(args[at + 1 :], options.flags())]
+    return _relaunched(entry, command, args)
+
+
+def _without(args: Sequence[str], flags: frozenset[str]) -> Iterator[str]:
+    """The words without these flags and their values."""
+    words = iter(args)
+    for word in words:
+        flag, has_value, _ = word.partition("=")
+        if flag not in flags:
+            yield word
+        elif not has_value:
+            next(words, None)
+
+
+def _relaunched(entry: Any, command: str, args: Sequence[str]) -> dict[str, Any]:
+    """The entry with another command line, in the notation that it has."""
+    fields = dict(mapping(entry))
+    key = "command" if "command" in fields else "cmd"
+    if inner := mapping(fields[key]):
+        return {**fields, key: {**inner, "path": command, "args": list(args)}}
+    if isinstance(fields[key], list):
+        return {**fields, key: [command, *args]}
+    return {**fields, key: command, "args": list(args)}
+
+
+def command_exists(command: str) -> bool:
+    """Whether a host that has the PATH of this process could start it."""
+    return shutil.which(command) is not None
+
+
+def names_workspace(host: Host, entry: Any) -> bool:
+    """Whether the entry says where its file tools may work: with a flag, a variable, a file of settings or a folder."""
+    fields = mapping(entry)
+    _, args = launch_of(host, entry)
+    flags = {arg.partition("=")[0] for arg in args}
+    env = mapping(fields.get(host.env_key))
+    return bool(flags & {_WORKSPACE_FLAG, "-w", "--config"} or env.get(_WORKSPACE_VARIABLE) or fields.get("cwd"))

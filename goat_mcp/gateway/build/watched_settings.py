@@ -1,0 +1,55 @@
+"""What in a gateway follows settings that are read again while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from goat_mcp.gateway.build.extensions import claude_settings
+from goat_mcp.gateway.build.program_tools import ProgramTools
+from goat_mcp.gateway.build.rule_loading import rules_of
+from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.build.tools import ToolSelection
+from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams
+from goat_mcp.settings.settings import Settings
+from goat_mcp.settings.watched_settings import WatchedSettings
+
+
+def watched_settings(
+    settings: Settings,
+    services: Services,
+    configured: ConfiguredUpstreams,
+    program_tools: ProgramTools,
+    use_choice: Callable[[ToolSelection], None],
+    denials_changed: Callable[[], None],
+) -> WatchedSettings:
+    """`use_choice` puts a new choice of tools into force. `denials_changed`: clients may see more or less now."""
+
+    def choose_again(now: Settings) -> Callable[[], None]:
+        choose = configured.settings_again(now)
+
+        def apply() -> None:
+            if (chosen := choose()) is not None:
+                use_choice(chosen)
+
+        return apply
+
+    def decide_again(now: Settings) -> Callable[[], None]:
+        rules = rules_of(now, claude_settings(now), program_tools)
+
+        def apply() -> None:
+            before = services.rules.now()
+            services.rules.replace(rules)
+            services.modes.use(now.mode)
+            if [rule.text for rule in before.deny.rules] != [rule.text for rule in rules.deny.rules]:
+                denials_changed()
+
+        return apply
+
+    def show_again(now: Settings) -> Callable[[], None]:
+        return lambda: services.config_view.use(now)
+
+    watched = WatchedSettings(settings, services.directories.tools_may_write)
+    watched.follow(choose_again)
+    watched.follow(decide_again)
+    watched.follow(show_again)
+    return watched

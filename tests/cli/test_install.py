@@ -1,0 +1,251 @@
+"""`goat-mcp install`: the written entry names its workspace and options; several hosts at once; what is printed."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goat_mcp.cli.hosts.table import HOSTS
+from tests.cli.terminal_runs import COLUMNS, run_on_terminal
+from tests.cli.test_call import run
+from tests.cli.test_import import done, written
+
+pytestmark = pytest.mark.e2e
+
+DESKTOP = Path(".config/Claude/claude_desktop_config.json")
+CURSOR = Path(".cursor/mcp.json")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def args_of(file: Path, root: str = "mcpServers", name: str = "goat") -> list[str]:
+    args: list[str] = json.loads(file.read_text())[root][name]["args"]
+    return args[args.index("serve") :]
+
+
+def goats(file: Path) -> list[str]:
+    return [name for name in json.loads(file.read_text())["mcpServers"] if "goat" in name]
+
+
+def test_the_entry_names_workspaces_as_absolute_paths_and_the_options(tmp_path: Path, work: Path) -> None:
+    written(tmp_path / ".config" / "goat-mcp" / "goat-mcp.yaml", "profiles: {careful: {}}\n")
+    words = ("--workspace", "work", "-w", str(tmp_path / "work" / ".." / "state"), "--mode", "plan")
+    (tmp_path / "state").mkdir(mode=0o700)
+
+    shown = done("install", "claude-desktop", *words, "--preset", "core", "--profile", "careful", cwd=tmp_path).stdout
+
+    assert args_of(tmp_path / DESKTOP) == [
+        "serve",
+        *("--workspace", str(work), "--workspace", str(tmp_path / "state")),
+        *("--mode", "plan", "--preset", "core", "--profile", "careful"),
+    ]
+    assert shown.endswith("Quit Claude Desktop entirely and start it again.\n")
+    assert f"Workspace: {work}, {tmp_path / 'state'}\n" in shown
+
+
+def test_a_second_install_changes_our_entry_and_adds_none(tmp_path: Path, work: Path) -> None:
+    before = '{\n  "mcpServers": {"a": {"command": "x"}}}'
+    file = written(tmp_path / DESKTOP, before)
+    done("install", "claude-desktop", "--workspace", str(work), cwd=tmp_path)
+
+    changed = json.loads(done("install", "claude-desktop", "--mode", "plan", "--json", cwd=tmp_path).stdout)
+    same = json.loads(done("install", "claude-desktop", "--mode", "plan", "--json", cwd=tmp_path).stdout)
+    args = args_of(file)
+    found = goats(file)
+    done("eject", "claude-desktop", cwd=tmp_path)
+
+    assert (changed["result"], changed["changed"], same["result"], same["changed"]) == (
+        "changed",
+        True,
+        "already",
+        False,
+    )
+    assert '"--mode", "plan"' in changed["diff"] and found == ["goat"]
+    assert args == ["serve", "--mode", "plan", "--workspace", str(work)]
+    assert file.read_text() == before
+
+
+def test_a_users_own_entry_keeps_what_else_it_says(tmp_path: Path, work: Path) -> None:
+    entry = {"command": "/no/such/goat-mcp", "args": ["serve", "-w", "/old", "--http", "x"], "env": {"K": "v"}}
+    file = written(tmp_path / CURSOR, {"mcpServers": {"mine": entry}})
+    before = file.read_bytes()
+
+    done("install", "cursor", "--workspace", str(work), cwd=tmp_path)
+    after = json.loads(file.read_text())["mcpServers"]["mine"]
+    args = args_of(file, name="mine")
+    done("eject", "cursor", cwd=tmp_path)
+
+    assert goats(file) == [] and args == ["serve", "--workspace", str(work), "--http", "x"]
+    assert after["env"] == {"K": "v"} and Path(after["command"]).is_file()
+    assert file.read_bytes() == before
+
+
+def test_uninstalling_takes_out_an_entry_that_was_there_before_and_that_we_changed(tmp_path: Path, work: Path) -> None:
+    file = written(tmp_path / CURSOR, {"mcpServers": {"goat": {"command": "goat-mcp", "args": ["serve"]}}})
+    done("install", "cursor", "--workspace", str(work), cwd=tmp_path)
+
+    done("uninstall", "cursor", cwd=tmp_path)
+
+    assert json.loads(file.read_text()) == {"mcpServers": {}}
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--workspace", "wrok"), "did you mean work?"),
+        (("--mode", "plann"), "there is no mode 'plann'; did you mean plan?"),
+        (("--preset", "cor"), "there is no preset 'cor'; did you mean core?"),
+        (("--profile", "x"), "there is no profile 'x'\n"),
+        (("--workspace", "."), "as the workspace gives the tools everything that is yours"),
+        (("--workspace", "/"), "as the workspace gives the tools everything that is yours"),
+        (("--workspace", "/proc"), "/proc cannot be a root"),
+    ],
+)
+def test_a_wrong_option_is_named_and_nothing_is_written(
+    tmp_path: Path, work: Path, words: tuple[str, ...], problem: str
+) -> None:
+    ended = run("install", "cursor", *words, cwd=tmp_path)
+
+    assert (ended.returncode, ended.stdout) == (1, "") and problem in ended.stderr
+    assert not (tmp_path / CURSOR).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ((), "name a HOST"),
+        (("--all", "cursor"), "name a HOST"),
+        (("cursr",), "did you mean cursor?"),
+        (("--all",), "no host was found on this computer"),
+    ],
+)
+def test_a_wrong_host_is_a_usage_error_with_the_next_step(tmp_path: Path, words: tuple[str, ...], problem: str) -> None:
+    ended = run("install", *words, "--json", cwd=tmp_path)
+
+    error = json.loads(ended.stderr)["error"]
+    assert (ended.returncode, ended.stdout) == (1, "") and problem in error["message"] and error["suggestion"]
+
+
+NOTES = {
+    "claude-desktop": "file tools will answer E_NO_WORKSPACE until you run: "
+    "goat-mcp install claude-desktop --workspace DIR",
+    "zed": "For one project: goat-mcp install zed --project DIR --workspace DIR",
+    "cursor": "Cursor names the folders that are open in it: they are the workspace.",
+    "codex": "The workspace is the directory in which you start Codex",
+}
+
+
+@pytest.mark.parametrize("host", NOTES)
+def test_without_a_terminal_and_a_workspace_the_output_says_what_will_happen(tmp_path: Path, host: str) -> None:
+    shown = done("install", host, cwd=tmp_path).stdout
+    named = json.loads(done("install", host, "--json", cwd=tmp_path).stdout)
+
+    assert NOTES[host] in shown and NOTES[host] in named["workspace_note"]
+
+
+def test_settings_that_name_a_workspace_need_none_in_the_entry(tmp_path: Path, work: Path) -> None:
+    written(tmp_path / ".config" / "goat-mcp" / "goat-mcp.yaml", f"workspace: [{work}]\n")
+
+    assert "E_NO_WORKSPACE" not in done("install", "claude-desktop", cwd=tmp_path).stdout
+
+
+def test_on_a_terminal_the_workspace_is_asked_for_and_the_current_directory_is_the_default(
+    tmp_path: Path, work: Path
+) -> None:
+    code, shown = run_on_terminal("install", "claude-desktop", cwd=work, home=tmp_path, typed="\n")
+
+    assert code == 0 and args_of(tmp_path / DESKTOP) == ["serve", "--workspace", str(work)]
+    assert "Workspace for Claude Desktop" in shown
+
+
+def test_a_host_that_names_its_folders_gets_no_workspace_unless_the_user_types_one(tmp_path: Path, work: Path) -> None:
+    run_on_terminal("install", "cursor", cwd=work, home=tmp_path, typed="\n")
+    first = args_of(tmp_path / CURSOR)
+    done("uninstall", "cursor", cwd=tmp_path)
+    run_on_terminal("install", "cursor", cwd=tmp_path, typed="wrok\nwork\n")
+
+    assert (first, args_of(tmp_path / CURSOR)) == (["serve"], ["serve", "--workspace", str(work)])
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "is_written"), [("yes\nyes\n", 0, True), ("yes\nno\n", 1, False), ("no\n", 1, False)]
+)
+def test_the_home_directory_needs_two_yeses(tmp_path: Path, typed: str, code: int, is_written: bool) -> None:
+    ended, shown = run_on_terminal("install", "claude-desktop", "--workspace", "~", cwd=tmp_path, typed=typed)
+
+    assert ended == code and "is your home directory" in shown
+    assert (tmp_path / DESKTOP).exists() is is_written
+
+
+def test_ctrl_c_at_the_question_writes_nothing(tmp_path: Path, work: Path) -> None:
+    code, shown = run_on_terminal("install", "claude-desktop", cwd=work, home=tmp_path, interrupt_at="Workspace [")
+
+    assert code == 130 and "Traceback" not in shown and not (tmp_path / DESKTOP).exists()
+
+
+def test_all_goes_over_every_host_that_is_found_and_ends_with_a_table(tmp_path: Path, work: Path) -> None:
+    written(tmp_path / CURSOR, {"mcpServers": {}})
+    written(tmp_path / ".gemini" / "settings.json", '{"a": 1,')
+    (tmp_path / DESKTOP).parent.mkdir(parents=True)
+
+    ended = run("install", "--all", "--workspace", str(work), cwd=tmp_path)
+    table = [line.split("\t") for line in ended.stdout.partition("host\t")[2].splitlines()]
+    again = json.loads(run("install", "--all", "--json", cwd=tmp_path).stdout)
+
+    assert ended.returncode == 1
+    assert [row[:2] for row in table[1:-1]] == [
+        ["Claude Desktop", str(tmp_path / DESKTOP)],
+        ["Cursor", str(tmp_path / CURSOR)],
+        ["Gemini CLI", str(tmp_path / ".gemini" / "settings.json")],
+    ]
+    assert [row[2].partition(":")[0] for row in table[1:-1]] == ["added", "added", "refused"]
+    assert table[1][3].startswith("Quit Claude Desktop entirely") and "--print gemini" in table[3][3]
+    assert [(one["host"], one["result"]) for one in again["hosts"]] == [
+        ("claude-desktop", "already"),
+        ("cursor", "already"),
+        ("gemini", "refused"),
+    ]
+
+
+def test_several_hosts_at_80_columns(tmp_path: Path, work: Path) -> None:
+    written(tmp_path / CURSOR, "{")
+
+    code, shown = run_on_terminal(
+        "install", "cursor", "codex", "--workspace", "work", cwd=tmp_path, variables={"NO_COLOR": "1"}
+    )
+
+    table = shown[shown.index("\nhost ") :]
+    assert code == 1 and "Codex" in table and "refused" in table
+    assert max(map(len, table.splitlines())) <= COLUMNS
+    assert tomllib.loads((tmp_path / ".codex" / "config.toml").read_text())["mcp_servers"]["goat"]
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, work: Path) -> None:
+    shown = done("install", "cursor", "codex", "--workspace", str(work), "--dry-run", cwd=tmp_path).stdout
+
+    assert "Nothing was written (--dry-run)." in shown and [path.name for path in tmp_path.iterdir()] == ["work"]
+
+
+@pytest.mark.parametrize("host", [*(name for name, host in HOSTS.items() if host.format != "yaml"), "json"])
+def test_the_entry_of_every_host_can_be_printed(tmp_path: Path, work: Path, host: str) -> None:
+    document = json.loads(done("install", "--print", host, "--workspace", str(work), "--json", cwd=tmp_path).stdout)
+    printed = done("install", "--print", host, "--workspace", str(work), cwd=tmp_path)
+
+    assert str(work) in json.dumps(document["entry"]) and document["text"].strip("\n") == printed.stdout.strip("\n")
+    assert printed.stderr.startswith(document["paste_into"])
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]
+
+
+def test_the_generic_entry_is_what_most_hosts_read(tmp_path: Path, work: Path) -> None:
+    tree: Any = json.loads(done("install", "--print", "json", "--workspace", str(work), cwd=tmp_path).stdout)
+
+    assert [*tree] == ["mcpServers"] and tree["mcpServers"]["goat"]["args"][-2:] == ["--workspace", str(work)]
