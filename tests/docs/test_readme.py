@@ -19,7 +19,8 @@ MAX_LINES_AFTER_THE_FIRST_SCREEN = 150
 
 
 def parameters(page: str) -> dict[str, str]:
-    (link,) = re.findall(rf"\(({re.escape(page)}[^)]+)\)", README)
+    links: list[str] = re.findall(rf"\(({re.escape(page)}[^)]+)\)", README)
+    (link,) = links
     return {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
 
 
