@@ -1,6 +1,6 @@
 """Make what is generated from the code: the contracts, manifests/builtin/*.yaml, manifests/schema.json,
-docs/tools/*.md with what examples give back, the README's table, docs/upstream-problems.md and
-manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md, docs/gateway.md and
+docs/tools/*.md with what examples give back, the tables in README.md and docs/moving-in.md, docs/upstream-problems.md
+and manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md, docs/gateway.md and
 docs/seeds.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
@@ -26,7 +26,6 @@ from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.docs import OUTPUTS, document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
-from scripts.install_links import links
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
@@ -39,8 +38,10 @@ GATEWAY = ROOT / "docs" / "gateway.md"
 SEEDS = ROOT / "docs" / "seeds.md"
 REASONS = ROOT / "docs" / "upstream-problems.md"
 SCHEMA = ROOT / "manifests" / "schema.json"
+MOVING_IN = ROOT / "docs" / "moving-in.md"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
 LINKS_START, LINKS_END = "<!-- links: generated -->", "<!-- /links -->"
+HOSTS_START, HOSTS_END = "<!-- hosts: generated -->", "<!-- /hosts -->"
 
 
 def builtin_specs() -> list[ToolSpec]:
@@ -255,18 +256,16 @@ def wanted_files() -> dict[Path, str]:
     files[REASONS] = reasons_page()
     files |= packaging()
     files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
-    files[README] = readme(specs)
+    readme = _with_part(README.read_text(), TABLE_START, tools_table(specs, folder="docs/tools/"), TABLE_END)
+    files[README] = _with_part(readme, LINKS_START, _from_root("scripts.install_links").links(), LINKS_END)
+    hosts_table = _from_root("scripts.hosts_table").hosts_table()
+    files[MOVING_IN] = _with_part(MOVING_IN.read_text(), HOSTS_START, hosts_table, HOSTS_END)
     return files
 
 
-def readme(specs: list[ToolSpec]) -> str:
-    """The README with what is generated of it: the table of tools, and the links of `install_links`."""
-    text = README.read_text()
-    parts = {TABLE_START: (tools_table(specs, folder="docs/tools/"), TABLE_END), LINKS_START: (links(), LINKS_END)}
-    for start, (content, end) in parts.items():
-        head, _, rest = text.partition(start)
-        text = f"{head}{start}\n\n{content.strip()}\n\n{end}{rest.partition(end)[2]}"
-    return text
+def _with_part(page: str, start: str, part: str, end: str) -> str:
+    head, _, rest = page.partition(start)
+    return f"{head}{start}\n\n{part.strip()}\n\n{end}{rest.partition(end)[2]}"
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ of the machine are replaced, so that a picture changes only if what a user sees 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pty
@@ -20,20 +21,21 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyte
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-COLUMNS = 100
+COLUMNS, LINES = 100, 60
 TIMEOUT_S = 60.0
 PICTURES: Mapping[str, Sequence[str]] = {
     "first-look": (
         "goat-mcp list weather",
+        "goat-mcp rules allow mcp__weather",
         "goat-mcp call mcp__weather__current_weather town=Dunmere",
         "goat-mcp call Read file_path=/etc/passwd",
-        "goat-mcp why Bash 'command=git push --force'",
     ),
 }
 """Each picture, and the commands that it shows."""
@@ -46,15 +48,15 @@ def pictures() -> dict[Path, str]:
 
 
 def picture(name: str, commands: Sequence[str]) -> str:
-    """One terminal as SVG, without fonts from elsewhere."""
+    """One terminal as SVG, without fonts from elsewhere. Its folder has a short name: long ones would break lines."""
     out = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    with tempfile.TemporaryDirectory(prefix="goat-mcp-picture-") as folder:
+    with tempfile.TemporaryDirectory(prefix="g", dir="/tmp") as folder:
         environment = _project(Path(folder))
         for number, command in enumerate(commands):
             if number:
                 out.print()
             out.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
-            out.print(Text.from_ansi(_without_places(_printed(command, environment), folder)))
+            out.print(_without_places(_screen(_printed(command, environment)), folder))
     drawn = out.export_svg(title="goat-mcp", theme=MONOKAI, unique_id=name)
     # The fonts that rich names would be fetched from elsewhere: the reader's own will do.
     return re.sub(r"\s*@font-face \{.*?\}\n", "\n", drawn, flags=re.DOTALL)
@@ -73,12 +75,11 @@ def _project(folder: Path) -> dict[str, str]:
     return {"HOME": str(folder), "PATH": path, "LANG": "C.UTF-8", "TERM": "xterm-256color", "PWD": str(project)}
 
 
-def _printed(command: str, environment: Mapping[str, str]) -> str:
-    """What the command prints on a terminal."""
+def _printed(command: str, environment: Mapping[str, str]) -> bytes:
+    """What the command writes to a terminal."""
     program, *words = shlex.split(command)
     ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
-    size = {"COLUMNS": str(COLUMNS), "LINES": "40"}
+    size = {"COLUMNS": str(COLUMNS), "LINES": str(LINES)}
     with subprocess.Popen(
         [str(Path(sys.executable).with_name(program)), *words],
         stdin=subprocess.DEVNULL,
@@ -91,22 +92,46 @@ def _printed(command: str, environment: Mapping[str, str]) -> str:
         printed = b""
         while select.select([ours], [], [], TIMEOUT_S)[0]:
             try:
-                chunk = os.read(ours, 65536)
+                printed += os.read(ours, 65536)
             except OSError:  # the other end is closed
                 break
-            if not chunk:
-                break
-            printed += chunk
     os.close(ours)
-    return printed.decode().replace("\r\n", "\n").rstrip("\n")
-
-
-def _without_places(printed: str, folder: str) -> str:
-    for place, name in ((f"{folder}/project", "~/project"), (folder, "~"), (sys.executable, "python")):
-        printed = printed.replace(place, name)
-    for pattern, text in _VOLATILE:
-        printed = pattern.sub(text, printed)
     return printed
+
+
+def _screen(printed: bytes) -> list[list[tuple[str, str]]]:
+    """What a person sees in the end: the lines, each as texts with their style."""
+    screen = pyte.Screen(COLUMNS, LINES)
+    pyte.ByteStream(screen).feed(printed)
+    lines: list[list[tuple[str, str]]] = []
+    for row in range(screen.cursor.y + 1):
+        cells = [screen.buffer[row][column] for column in range(COLUMNS)]
+        spans = [("".join(cell.data for cell in same), style) for style, same in itertools.groupby(cells, _style)]
+        lines.append(spans)
+    while lines and not "".join(text for text, _ in lines[-1]).strip():
+        lines.pop()
+    return lines
+
+
+def _style(cell: pyte.screens.Char) -> str:
+    colour = {"default": "", "brown": "yellow"}.get(cell.fg, cell.fg.replace("bright", "bright_"))
+    return " ".join(["bold"] * cell.bold + [colour])
+
+
+def _without_places(lines: list[list[tuple[str, str]]], folder: str) -> Text:
+    shown = Text()
+    for line in lines:
+        part = Text()
+        for text, style in line:
+            for place, name in ((f"{folder}/project", "~/project"), (folder, "~"), (sys.executable, "python")):
+                text = text.replace(place, name)
+            for pattern, fixed in _VOLATILE:
+                text = pattern.sub(fixed, text)
+            part.append(text, style=style.strip())
+        part.rstrip()
+        shown.append_text(part).append("\n")
+    shown.rstrip()
+    return shown
 
 
 def main() -> int:

@@ -6,7 +6,8 @@ import json
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Question, Reply, Value
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -64,28 +66,71 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
+    line = _Line(name)
     ctx = ToolContext(
         call_id=secrets.token_hex(8),
         client_name="goat-mcp call",
-        progress=_show_progress,
+        progress=line.progress,
         wants_progress=True,
-        ask=ask_on_terminal,
+        ask=line.ask,
     )
     async with gateway.running():
+        with line.shown(f"waiting for the server of {name} to start"):
+            # A call waits only some seconds for a server to start; a person at a terminal sees that it goes on.
+            await gateway.upstreams.until_started(name)
         try:
             schema = gateway.catalog.resolve(name).spec.input_schema
         except ToolError:
-            await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
-            tool = gateway.registry.get(name)
-            schema = tool.spec.input_schema if tool is not None else {}
+            schema = {}  # the call says what is wrong with the name
         try:
-            result = await gateway.call(name, {**given, **typed_arguments(texts, schema)}, ctx)
+            with line.shown(f"{name} is running"):
+                result = await gateway.call(name, {**given, **typed_arguments(texts, schema)}, ctx)
+                result = await _with_task(gateway, result, ctx)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
-        result = await _with_task(gateway, result, ctx)
-    if sys.stderr.isatty():
-        click.echo("\r\x1b[K", err=True, nl=False)  # the line of the progress
     return result
+
+
+class _Line:
+    """What the call waits for, on stderr of a terminal. It goes away while the person is asked something."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._what = ""
+        self._stack = ExitStack()
+        self._line: Waiting | None = None
+
+    @contextmanager
+    def shown(self, what: str) -> Generator[None]:
+        """Show `what`, and then the progress, until the block ends."""
+        self._what = what
+        try:
+            self._show()
+            yield
+        finally:
+            self._hide()
+
+    def _show(self) -> None:
+        self._line = self._stack.enter_context(waiting_for(self._what))
+
+    def _hide(self) -> None:
+        self._line = None
+        self._stack.close()
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """What the tool reports."""
+        amount = f"{done:g}" + (f" of {total:g}" if total else "")
+        self._what = f"{self._name}: {amount} {message or ''}".rstrip()
+        if self._line is not None:
+            self._line.update(self._what)
+
+    async def ask(self, form: Form) -> Answer:
+        """See `ask_on_terminal`."""
+        self._hide()
+        try:
+            return await ask_on_terminal(form)
+        finally:
+            self._show()
 
 
 async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> ToolResult:
@@ -107,12 +152,6 @@ async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> 
 
 def _now_s() -> float:
     return time.monotonic()
-
-
-async def _show_progress(done: float, total: float | None = None, message: str | None = None) -> None:
-    if sys.stderr.isatty():
-        shown = f"{done:g}" + (f"/{total:g}" if total else "")
-        click.echo(f"\r\x1b[K{shown} {message or ''}", err=True, nl=False)
 
 
 def _print(result: ToolResult) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
-from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.listing import QUIET, complete_catalog, opened
 from goat_mcp.cli.terminal import console, escaped, print_table
+from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import TOOL_ALIASES
 from goat_mcp.core.spec import ToolSpec
@@ -21,9 +21,6 @@ from goat_mcp.tools.docs import document, short_doc
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
-
-START_TIMEOUT_S = 30.0
-"""For an upstream to start and list the tool that is asked about."""
 
 
 @click.command
@@ -35,18 +32,16 @@ def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
 
     Markdown where the output is piped. Of a tool that is off the page says how to turn it on.
     """
-    settings = flags.settings_from(**selection)
+    settings = flags.settings_from(**selection, defaults=QUIET)
     if tool is None:
-        _list(complete_catalog(settings), as_json)
+        _list(settings, as_json)
     else:
         _page(*_spec(settings, tool), as_json)
 
 
 def _spec(settings: Settings, name: str) -> tuple[ToolSpec, str]:
     """The tool, and why it is off, if it is. Raises `ToolError` for a name nobody knows."""
-    from goat_mcp.gateway.gateway import Gateway
-
-    gateway = Gateway(settings, approval=Approval.DENY)
+    gateway = opened(settings)
     found = gateway.registry.get(name) or gateway.registry.get(TOOL_ALIASES.get(name, ""))
     if found is None:  # a tool of an upstream that was never seen
         anyio.run(_wait_for_tool, gateway, name)
@@ -77,16 +72,19 @@ def _how_to_turn_on(spec: ToolSpec, settings: Settings, off: ToolError) -> str:
 
 async def _wait_for_tool(gateway: Gateway, name: str) -> None:
     async with gateway.running():
-        await gateway.upstreams.first_outcome(name, START_TIMEOUT_S)
+        with waiting_for(f"waiting for the server of {name} to start"):
+            await gateway.upstreams.until_started(name)
 
 
-def _list(gateway: Gateway, as_json: bool) -> None:
-    lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
+def _list(settings: Settings, as_json: bool) -> None:
+    listing = complete_catalog(settings)
+    tools = listing.gateway.registry.snapshot.tools.values()
+    lines = [(tool.spec.name, short_doc(tool.spec)) for tool in tools]
     if as_json:
         click.echo(json.dumps({"tools": [{"name": name, "short": short} for name, short in lines]}))
         return
     print_table(("tool", "what it does"), lines)
-    print_problems(gateway)
+    listing.print_problems()
 
 
 def _page(spec: ToolSpec, off: str, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,19 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.hosts.entry_check import examine_host_files
+from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.server_records import failure_line, is_news, last_runs, unknown_server
 from goat_mcp.cli.terminal import console, escaped
+from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.errors import ToolError
-from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.gateway.status.doctor import Finding
+    from goat_mcp.gateway.status.last_runs import LastRun
 
 
 @click.command
@@ -37,13 +41,9 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     from goat_mcp.gateway.build.working_directories import refused_by_state
     from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status
 
-    checked: list[UpstreamStatus] = []
-
-    def report(status: UpstreamStatus) -> None:
-        checked.append(status)
-        if not as_json:
-            _say(status)
-
+    statuses: list[UpstreamStatus] = []
+    earlier: Mapping[str, LastRun] = {}
+    checked = ["settings"]
     try:
         # What would be logged is what we are about to say.
         settings = flags.settings_from(**selection, defaults={"log_level": "error"})
@@ -57,27 +57,63 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         findings = [Finding(id="settings", detail=broken.message, fix=broken.suggestion, exit_code=USAGE)]
     else:
         only = _chosen(gateway, servers)
+        earlier = _last_runs_by_name(gateway)
+        with waiting_for("the servers") as line:
+            examined = anyio.run(_examine, gateway, only, statuses, line)
+        has_workspace = settings.source_of("workspace") == "file"
+        of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=has_workspace)
         findings = [
             *(Finding(id="notice", detail=notice, fix="Fix the file it names.") for notice in settings.notices),
-            *anyio.run(_examine, gateway, only, report),
+            *of_hosts.findings,
+            *examined,
         ]
         findings = [_redacted(gateway, finding) for finding in findings]
+        counts = (
+            (of_hosts.count, "host file"),
+            (len(settings.upstreams), "file of servers"),
+            (len(statuses), "server"),
+        )
+        checked += [_counted(count, what) for count, what in counts]
+        checked += ["hooks", "sandbox", "state directory"]
     code = exit_status(findings)
     if as_json:
+        upstreams = [
+            {
+                "name": one.name,
+                "state": str(one.state),
+                "tools": one.tool_count,
+                "last_run": earlier[one.name].wire() if one.name in earlier else None,
+            }
+            for one in statuses
+        ]
         document = {
             "findings": [finding.wire() for finding in findings],
-            "upstreams": [{"name": one.name, "state": str(one.state), "tools": one.tool_count} for one in checked],
+            "upstreams": upstreams,
+            "checked": checked,
             "exit_status": code,
         }
         click.echo(json.dumps(document))
     else:
-        _print(findings)
+        for status in statuses:
+            _say(status, earlier.get(status.name))
+        _print(findings, checked)
     return code
 
 
-async def _examine(gateway: Gateway, only: Collection[str], report: Any) -> list[Finding]:
+async def _examine(
+    gateway: Gateway, only: Collection[str], statuses: list[UpstreamStatus], line: Waiting
+) -> list[Finding]:
     from goat_mcp.gateway.status import doctor as examination
 
+    missing = [config.name for config in gateway.upstreams.configs if not only or config.name in only]
+
+    def report(status: UpstreamStatus) -> None:
+        statuses.append(status)
+        if status.name in missing:
+            missing.remove(status.name)
+        line.update(f"an answer of {', '.join(missing)}" if missing else "the files of this account")
+
+    line.update(f"an answer of {', '.join(missing)}")
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
@@ -92,24 +128,36 @@ async def _examine(gateway: Gateway, only: Collection[str], report: Any) -> list
 
 
 def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:
-    """The upstreams meant, by name. Raises `click.UsageError` for one that is not configured."""
+    """The upstreams meant, by name. Raises `ToolError(NOT_FOUND)` for one that is not configured."""
     known = [status.name for status in gateway.upstreams.status()]
     for server in servers:
         if server not in known:
-            hint = did_you_mean(server, known) or f"there are {', '.join(known) or 'none'}"
-            raise click.UsageError(f"no upstream is called {server!r}; {hint}")
+            raise unknown_server(server, known)
     return list(servers)
+
+
+def _last_runs_by_name(gateway: Gateway) -> dict[str, LastRun]:
+    from goat_mcp.gateway.status.last_runs import record_key
+
+    runs = last_runs()
+    keys = {config.name: record_key(config) for config in gateway.upstreams.configs}
+    return {name: runs[key] for name, key in keys.items() if key in runs}
+
+
+def _counted(count: int, what: str) -> str:
+    several = what.replace("file of", "files of") if " of " in what else f"{what}s"
+    return f"{count} {what if count == 1 else several}"
 
 
 def _redacted(gateway: Gateway, finding: Finding) -> Finding:
     return replace(finding, detail=gateway.redactor.text(finding.detail), fix=gateway.redactor.text(finding.fix))
 
 
-def _say(status: UpstreamStatus) -> None:
-    """One line as soon as an upstream is done: on a terminal people see that something happens."""
+def _say(status: UpstreamStatus, run: LastRun | None) -> None:
     shown = "ok" if not status.reason_code else str(status.reason_code)
     what = f"{status.tool_count} tools, {status.version}" if status.version else str(status.state)
-    line = escaped(f"{status.name}: {shown} ({what})")
+    before = f"; {failure_line(run)}" if run is not None and is_news(run) else ""
+    line = escaped(f"{status.name}: {shown} ({what}){before}")
     if sys.stdout.isatty():
         from rich.text import Text
 
@@ -118,11 +166,11 @@ def _say(status: UpstreamStatus) -> None:
         click.echo(line)
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[Finding], checked: Sequence[str]) -> None:
     for finding in findings:
         about = f" {finding.about}:" if finding.about else ""
         click.echo(escaped(f"\n{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip()))
         if finding.fix:
             click.echo(escaped(f"  {finding.fix}"))
     errors = sum(bool(finding.exit_code) for finding in findings)
-    click.echo(f"{errors} to fix, {len(findings) - errors} to know" if findings else "Nothing found.")
+    click.echo(f"\nchecked: {', '.join(checked)}: {errors} to fix, {len(findings) - errors} to know")

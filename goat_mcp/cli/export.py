@@ -9,7 +9,7 @@ import click
 
 from goat_mcp.catalog.openai_format import definitions
 from goat_mcp.cli import flags
-from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.listing import QUIET, complete_catalog
 
 
 @click.group
@@ -25,8 +25,7 @@ def openai(as_json: bool, **selection: Any) -> None:
 
     The output is JSON with and without --json; with it, so is what goes wrong.
     """
-    settings = flags.settings_from(**selection)
-    gateway = complete_catalog(settings)
-    made = definitions(tool.spec for tool in gateway.catalog.listed())
+    listing = complete_catalog(flags.settings_from(**selection, defaults=QUIET))
+    made = definitions(tool.spec for tool in listing.gateway.catalog.listed())
     click.echo(json.dumps(made, indent=None if as_json else 2))
-    print_problems(gateway)
+    listing.print_problems()

@@ -1,4 +1,4 @@
-"""What commands share: flags of the catalog, their settings, arguments of tools, and the listed catalog."""
+"""What commands share: flags of the catalog, their settings, and arguments of tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
-    from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.settings.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -181,31 +180,3 @@ def _as_json(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-LIST_WAIT_S = 15.0
-"""A client must have its list at once and hears of the rest later; a person at a terminal has this one chance."""
-
-
-def complete_catalog(settings: Settings) -> Gateway:
-    """A gateway that has listed its upstreams, and has stopped again: its catalog is read, nothing is called."""
-    import anyio
-
-    from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.gateway.gateway import Gateway
-
-    say_notices(settings)
-    gateway = Gateway(settings, approval=Approval.DENY)
-    anyio.run(_list_upstreams, gateway)
-    return gateway
-
-
-async def _list_upstreams(gateway: Gateway) -> None:
-    async with gateway.running():
-        await gateway.upstreams.first_list(LIST_WAIT_S)
-
-
-def print_problems(gateway: Gateway) -> None:
-    """A line on stderr for each upstream or name that something is wrong with."""
-    for problem in gateway.problems():
-        click.echo(f"{problem['name']}: {problem['reason_code']}: {problem['detail']}", err=True)

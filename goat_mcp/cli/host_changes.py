@@ -80,7 +80,7 @@ def _redactor(change: Change) -> Redactor:
 
 
 def _without_values(text: str) -> str:
-    """Without the values in maps of environment variables and headers, in JSON and TOML; references stay."""
+    """Without the values in maps of environment variables and headers, in JSON, TOML and YAML; references stay."""
     named = r"""["']?(?:[\w-]*headers|envs?|environment)["']?"""
     quoted = r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
     name = rf"(?:{quoted}|[\w.-]+)"
@@ -100,7 +100,12 @@ def _without_values(text: str) -> str:
     # What a quotation mark in a comment seems to open ends with its line.
     text = re.sub(rf"({named}\s*[:=]\s*\{{)((?:{quoted}|[^{{}}])*)", in_braces, text)
     section = rf"(?m)(^[ \t]*\[[^\]\n]*?{named}\][^\n]*\n)((?:[ \t]*[^\[\s][^\n]*\n?|[ \t]*\n)*)"
-    return re.sub(section, in_lines, text)
+    text = re.sub(section, in_lines, text)
+    # YAML: what is indented further than the name.
+    block = rf"(?m)(^([ \t]*)(?:- )?{named}:[ \t]*(?:#[^\n]*)?\n)((?:\2[ \t]+[^\n]*\n?|[ \t]*\n)+)"
+    return re.sub(
+        block, lambda found: found[1] + re.sub(rf"(?m)^(\s*{name}:[ \t]+)({quoted}|\S[^\n]*)", hidden, found[3]), text
+    )
 
 
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:
@@ -108,6 +113,7 @@ def _texts_in(text: str) -> Iterator[tuple[str, str]]:
     quoted = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
     pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=]\s*(?:{quoted}|([^\s"',\]}}{{\[]+))""", text)
     flags = re.findall(rf"""["']--?([\w-]+)["']\s*,\s*{quoted}""", text)
+    flags += re.findall(rf"""(?m)^[ \t]*- ["']?--?([\w-]+)["']?[ \t]*\n[ \t]*- (?:{quoted}|([^\s"'][^\n]*))""", text)
     for name, value, *bare in [*pairs, *flags]:
         try:
             yield name, json.loads(value) if value.startswith('"') else value.strip("'") or "".join(bare)

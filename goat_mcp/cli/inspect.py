@@ -11,14 +11,13 @@ import click
 from goat_mcp.catalog.catalog import ListedTool
 from goat_mcp.catalog.schemas.dialects import host_findings
 from goat_mcp.cli import flags
-from goat_mcp.cli.flags import complete_catalog, print_problems
+from goat_mcp.cli.exit_codes import AUTH, NOT_PORTABLE, UNREACHABLE
+from goat_mcp.cli.listing import QUIET, complete_catalog
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
-
-USAGE, AUTH, UNREACHABLE, NOT_PORTABLE = 1, 3, 4, 6
 
 
 @click.command()
@@ -35,18 +34,19 @@ def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, 
     """
     if dialect is not None:
         selection["overrides"] = [*selection["overrides"], f"catalog.schema_dialect={dialect}"]
-    gateway = complete_catalog(flags.settings_from(**selection))
-    statuses = [status for status in gateway.upstreams.status() if name is None or name in (status.name, status.server)]
+    listing = complete_catalog(flags.settings_from(**selection, defaults=QUIET))
+    gateway, known = listing.gateway, [server.status for server in listing.servers]
+    statuses = [status for status in known if name is None or name in (status.name, status.server)]
     listed = _chosen(gateway, name, {status.server for status in statuses if status.server})
     if name is not None and not listed and not statuses:
         # Says whether it is hidden, down, or like the name of another one.
         gateway.catalog.resolve(name)
-    document = _document(gateway, listed, statuses, with_schemas=name in listed)
+    document = _document(gateway, listed, statuses, with_schemas=name in listed) | {"problems": listing.problems}
     if as_json:
         click.echo(json.dumps(document))
     else:
         _print(document)
-        print_problems(gateway)
+        listing.print_problems()
     if (code := _unreached(statuses if name is not None else [])) != 0:
         return code
     is_portable = not (document["withheld"] or document["findings"])
@@ -78,7 +78,6 @@ def _document(
             for withheld in status.withheld
         ],
         "findings": [] if with_schemas else host_findings(listed),
-        "problems": gateway.problems(),
     }
 
 
@@ -90,7 +89,8 @@ def _tool(shown: ListedTool, *, with_schemas: bool) -> dict[str, Any]:
         "name": spec.name,
         "canonical_name": spec.rule_name,
         "native_name": native if native is not None else spec.name,
-        "risk": str(getattr(spec, "effective_risk", spec.risk).name).lower(),
+        "risk": spec.risk.name.lower(),
+        "effects": list(spec.effects),
         "claimed_risk": claimed.name.lower() if claimed is not None else None,
         "rewrites": [{"path": rewrite.path, "what": rewrite.what} for rewrite in shown.rewrites],
     }
@@ -107,12 +107,19 @@ def _unreached(statuses: Sequence[UpstreamStatus]) -> int:
     return 0
 
 
+def _counted(rewrites: Sequence[Any]) -> str:
+    return "1 rewrite" if len(rewrites) == 1 else f"{len(rewrites)} rewrites"
+
+
 def _print(document: Mapping[str, Any]) -> None:
     tools: list[dict[str, Any]] = document["tools"]
+    if tools:
+        click.echo("tool\teffects\trisk\trewrites")
     for tool in tools:
         claimed = tool["claimed_risk"]
         risk = tool["risk"] + (f" (claims {claimed})" if claimed not in (None, tool["risk"]) else "")
-        click.echo(escaped("\t".join((tool["name"], risk, f"{len(tool['rewrites'])} rewrites"))))
+        cells = (tool["name"], ", ".join(tool["effects"]), risk, _counted(tool["rewrites"]))
+        click.echo(escaped("\t".join(cells)))
         for rewrite in tool["rewrites"]:
             click.echo(escaped(f"  {rewrite['path']}: {rewrite['what']}"))
         for which in ("listed", "original"):

@@ -19,8 +19,8 @@ from goat_mcp.cli.hosts.host import Host, HostEnvironment, WorkspaceSource
 from goat_mcp.cli.hosts.host_file import HostFile
 from goat_mcp.cli.hosts.importing import Change, new_entry, plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own_names
-from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources, user_file
-from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
+from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.install_options import checked_options, settings_name_workspace
 from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
@@ -58,7 +58,7 @@ class Installed:
         )
 
 
-@click.command()
+@click.command(epilog=known_hosts())
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @flags.workspace
 @click.option("--mode", metavar="MODE", help="The permission mode, e.g. plan or acceptEdits.")
@@ -237,8 +237,9 @@ def _fields(one: Installed, dry_run: bool) -> dict[str, Any]:
 def _print_entry(host: Host, environment: HostEnvironment, options: ServeOptions, as_json: bool) -> None:
     """The entry in the host's notation on stdout; where it belongs on stderr, so that the first can be piped."""
     entry = new_entry(host, own_upstreams_file(), environment, options)
-    file = user_file(host, environment)
-    text = HostFile(host, file or Path(host.name), None, host.root).changed(remove=(), add={OWN_NAME: entry}).decode()
+    file = environment.user_file(host)
+    empty = HostFile(replace(host, new_file={}), file or Path(host.name), None, host.root)
+    text = empty.changed(remove=(), add={OWN_NAME: entry}).decode()
     where = _paste_into(host, file)
     if as_json:
         fields = {"host": host.name, "file": None if file is None else str(file), "paste_into": where}
@@ -253,6 +254,8 @@ def _print_entry(host: Host, environment: HostEnvironment, options: ServeOptions
 def _paste_into(host: Host, file: Path | None) -> str:
     if host is _GENERIC:
         return "Paste this into the file or the dialog in which the host keeps its MCP servers"
+    if host.paste_into:
+        return f"Paste this into {host.title}: {host.paste_into}"
     if file is not None:
         return f"Paste this into {file}, beside the servers that are there"
     return f"Paste this into {host.project or 'the settings'} of {host.title}, beside the servers that are there"

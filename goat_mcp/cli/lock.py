@@ -13,8 +13,10 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.listing import listing, waiting_view
 from goat_mcp.cli.terminal import confirmed, escaped
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -27,7 +29,6 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
 
 DIFFERS = 1
 UNREACHABLE = 4
-LOOK_S = 30.0
 
 
 @click.group(invoke_without_command=True)
@@ -138,12 +139,8 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
     settings = flags.settings_from(**selection)
     gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
 
-    async def look() -> None:
-        async with gateway.running(), anyio.create_task_group() as group:
-            for config in gateway.upstreams.configs:
-                group.start_soon(gateway.upstreams.relist, config.name, LOOK_S)
-
-    anyio.run(look)
+    with waiting_view() as view:
+        listing(gateway, view, again=True)
     return list(waiting_in(pins.content()))
 
 
@@ -292,7 +289,8 @@ def _check(settings: Settings, as_json: bool) -> int:
 
     async def compare() -> list[Comparison]:
         async with gateway.running():
-            return await gateway.upstreams.compare(before)
+            with waiting_for(f"asking {', '.join(config.name for config in gateway.upstreams.configs)}"):
+                return await gateway.upstreams.compare(before)
 
     found = anyio.run(compare)
     unpinned = _unpinned_launches(settings)

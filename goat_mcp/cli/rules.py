@@ -1,4 +1,4 @@
-"""`goat-mcp rules`: the permission rules in force here and where each stands, and taking back what you allowed always.
+"""`goat-mcp rules`: the permission rules in force here and where each stands, and commands that change them.
 
 What was allowed for a session is known to its server alone, and ends with the session.
 """
@@ -6,22 +6,30 @@ What was allowed for a session is known to its server alone, and ends with the s
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
-from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
+from goat_mcp.calls.permissions.remembered import RememberedRule
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.host_changes import dry_run
+from goat_mcp.cli.listed_rules import (
+    listed_rules,
+    place_of,
+    remembered_fields,
+    remembered_here,
+    remembered_rules,
+)
+from goat_mcp.cli.rule_edits import RuleChange, changed_rules, removed_rules
+from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.cli.why import why
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.loading import load_settings
-from goat_mcp.settings.settings import Settings
-from goat_mcp.state.directory import StateDirectory
 
 
 @click.group(invoke_without_command=True)
@@ -31,20 +39,82 @@ from goat_mcp.state.directory import StateDirectory
 def rules(ctx: click.Context, as_json: bool, **selection: Any) -> None:
     """List the permission rules in force, deny first, and where each of them stands.
 
-    A remembered rule has an id: `goat-mcp rules forget ID` takes it back.
+    Deny beats ask, ask beats allow, and what no rule matches is decided by the mode.
     """
     if ctx.invoked_subcommand is not None:
         return
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
-    found = [*_configured(settings), *(_fields(one) for one in _all(_remembered(settings.workspace)))]
+    found = listed_rules(settings)
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps([one.fields() for one in found]))
         return
-    for one in found:
-        click.echo(escaped(f"{one['effect']}\t{one['rule']}\t{_where(one)}").replace("\n", " "))
+    print_table(["no.", "effect", "rule", "where"], [one.row() for one in found])
     if not found:
-        click.echo("No rules: the mode decides.", err=True)
+        click.echo("No rules: the mode decides. Add one, e.g.: goat-mcp rules allow 'Bash(git status)'", err=True)
+
+
+rules.add_command(why, "test")
+
+
+def _change(effect: Effect, what: str) -> None:
+    """Add the command that writes rules of this effect."""
+
+    @rules.command(
+        effect.value, help=f"{what}\n\nThe rule is checked, the change is shown, and running servers follow."
+    )
+    @click.argument("texts", nargs=-1, required=True, metavar="RULE...")
+    @click.option(
+        "--project/--user",
+        "in_project",
+        default=False,
+        help="Into the goat-mcp.yaml of the current directory, or into yours (the default).",
+    )
+    @click.option("--expires", metavar="SPAN", help="The rule ends after 30m, 1h, 7d or 2w.")
+    @dry_run
+    @flags.as_json
+    def command(texts: Sequence[str], in_project: bool, expires: str | None, dry_run: bool, as_json: bool) -> None:
+        if not dry_run:
+            refuse_if_run_by_a_model("change what is allowed")
+        change = changed_rules(effect, texts, in_project=in_project, expires=expires, dry_run=dry_run)
+        if as_json:
+            click.echo(json.dumps(change.fields(dry_run=dry_run)))
+        else:
+            _say(change, dry_run)
+
+
+_change(Effect.ALLOW, "Let calls run without asking: goat-mcp rules allow 'Bash(npm run *)'.")
+_change(Effect.ASK, "Ask about calls each time: goat-mcp rules ask 'Bash(git push *)'.")
+_change(Effect.DENY, "Refuse calls in every mode: goat-mcp rules deny 'Read(./secrets/**)'.")
+
+
+def _say(change: RuleChange, dry_run: bool) -> None:
+    change.edit.say(dry_run=dry_run)
+    for line in change.lines():
+        click.echo(escaped(line))
+
+
+@rules.command()
+@click.argument("which", nargs=-1, required=True, metavar="RULE...")
+@dry_run
+@flags.as_json
+def remove(which: Sequence[str], dry_run: bool, as_json: bool) -> None:
+    """Take rules out.
+
+    RULE is its text, the number that `goat-mcp rules` shows, or the id of a remembered one.
+    """
+    if not dry_run:
+        refuse_if_run_by_a_model("change what is allowed")
+    changes, gone = removed_rules(which, dry_run=dry_run)
+    forgotten = [] if dry_run else _forget([one.id for one in gone])
+    if as_json:
+        edits = [change.fields(dry_run=dry_run) for change in changes]
+        click.echo(json.dumps({"files": edits, "forgotten": [remembered_fields(one) for one in forgotten]}))
+        return
+    for change in changes:
+        _say(change, dry_run)
+    for one in gone if dry_run else forgotten:
+        click.echo(escaped(f"{'would be ' if dry_run else ''}forgotten: {one.rule.text}{place_of(one)}"))
 
 
 @rules.command()
@@ -53,13 +123,25 @@ def rules(ctx: click.Context, as_json: bool, **selection: Any) -> None:
 @flags.as_json
 def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> None:
     """Take back rules that "always" has written down for this workspace; running servers see it with the next call."""
-    remembered = _remembered(_workspace_here(workspace))
-    known = {name for one in _all(remembered) for name in (one.id, one.rule.text)}
+    refuse_if_run_by_a_model("change what is allowed")
+    gone = _forget(which, _workspace_here(workspace))
+    if as_json:
+        click.echo(json.dumps([remembered_fields(one) for one in gone]))
+    for one in gone if not as_json else ():
+        click.echo(escaped(f"forgotten: {one.rule.text}{place_of(one)}"))
+
+
+def _forget(which: Sequence[str], workspace: Sequence[Path] = ()) -> list[RememberedRule]:
+    """Raises `ToolError`, and then nothing is forgotten, if one is not there."""
+    if not which:
+        return []
+    remembered = remembered_rules(workspace)
+    known = {name for one in remembered_here(remembered) for name in (one.id, one.rule.text)}
     if unknown := [one for one in which if one not in known]:
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"no remembered rule {unknown[0]!r:.200} in this workspace",
-            "See goat-mcp rules. What stands in a settings file is taken out there.",
+            f"no remembered rule {unknown[0]!r:.200} in this workspace; {did_you_mean(unknown[0], known)}".rstrip("; "),
+            "See goat-mcp rules. To take a rule out of a settings file: goat-mcp rules remove RULE.",
         )
     gone: list[RememberedRule] = []
     for one in dict.fromkeys(which):
@@ -69,70 +151,8 @@ def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> Non
             raise ToolError(
                 ErrorCode.IO, f"{remembered.path} cannot be written: {problem.strerror or problem}", "Nothing was lost."
             ) from None
-    if as_json:
-        click.echo(json.dumps([_fields(one) for one in gone]))
-    for one in gone if not as_json else ():
-        click.echo(escaped(f"forgotten: {one.rule.text}{_place(_fields(one))}"))
+    return gone
 
 
 def _workspace_here(named: Sequence[str]) -> Sequence[Path]:
     return load_settings({"workspace": named} if named else {}).workspace
-
-
-def _remembered(workspace: Sequence[Path]) -> RememberedRules:
-    from goat_mcp.gateway.build.working_directories import scope_of
-
-    def warn(event: str, **facts: Any) -> None:
-        click.echo(escaped(f"goat-mcp: {event}: {facts.get('path')}: {facts.get('problem')}"), err=True)
-
-    return RememberedRules(StateDirectory.default(), scope_of(workspace or (Path.cwd(),)), warn)
-
-
-def _all(remembered: RememberedRules) -> Sequence[RememberedRule]:
-    """Raises `ToolError` where they are there and cannot be read."""
-    try:
-        return remembered.oldest_first()
-    except FileNotFoundError:
-        return ()
-    except OSError as problem:
-        raise ToolError(
-            ErrorCode.IO,
-            f"{remembered.path} is not used: {problem.strerror or problem}",
-            "Take it away, or make it yours alone.",
-        ) from None
-
-
-def _configured(settings: Settings) -> Iterator[dict[str, Any]]:
-    from goat_mcp.gateway.build.extensions import claude_settings
-    from goat_mcp.gateway.build.rule_loading import origin_of, rules_of
-
-    listed = rules_of(settings, claude_settings(settings))
-    for effect, found in ((Effect.DENY, listed.deny), (Effect.ASK, listed.ask), (Effect.ALLOW, listed.allow)):
-        for rule in found.rules:
-            origin = origin_of(settings, Decision(effect, "", rule=rule))
-            yield {"effect": effect.value, "rule": rule.text, "origin": origin}
-
-
-def _fields(one: RememberedRule) -> dict[str, Any]:
-    return {
-        "effect": "allow",
-        "rule": one.rule.text,
-        "origin": one.rule.origin,
-        "id": one.id,
-        "principal": one.principal,
-        "directory": one.rule.directory,
-        "remembered_at_s": one.at_s,
-    }
-
-
-def _where(one: dict[str, Any]) -> str:
-    if "id" not in one:
-        return one["origin"]
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one["remembered_at_s"]))
-    return f"remembered {when} as {one['id']}{_place(one)}"
-
-
-def _place(one: dict[str, Any]) -> str:
-    """For whom and where it held, where that is not everywhere and for you."""
-    whom = f" for {one['principal']}" if one["principal"] != "local" else ""
-    return whom + (f" in {one['directory']}" if one["directory"] else "")

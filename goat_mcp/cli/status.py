@@ -5,40 +5,74 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.server_records import failure_line, is_news, last_runs, span, unknown_server
 from goat_mcp.cli.terminal import console, escaped, wrapped_table
 from goat_mcp.state.directory import StateDirectory
+
+if TYPE_CHECKING:  # loaded when there is something to show
+    from goat_mcp.gateway.status.last_runs import LastRun
 
 _TROUBLE = frozenset({"failed", "refused", "waiting"})
 
 
 @click.command
+@click.argument("server", required=False)
 @flags.selection
 @flags.as_json
-def status(as_json: bool, **selection: Any) -> None:
+def status(server: str | None, as_json: bool, **selection: Any) -> None:
     """Show every goat-mcp of yours that runs, and the state of each upstream: why it is down, what is withheld.
 
-    Where none runs, the configured upstreams are shown with what is known of them from the last run. Nothing is
-    started and nothing is called.
+    With SERVER all that is known of this one upstream. If none runs, the configured upstreams are shown with what is
+    known of them from the last run, its last failure too. Nothing is started and nothing is called.
     """
     from goat_mcp.gateway.status.gateway_status import with_ages
     from goat_mcp.gateway.status.process_files import ProcessFiles
 
     now_s = time.time()
+    earlier = last_runs()
     running = [with_ages(document, now_s) for document in ProcessFiles(StateDirectory.default()).running()]
     configured = None if running else _configured(selection)
+    if server is not None:
+        running, configured = _only(server, running, configured, selection)
     if as_json:
-        click.echo(json.dumps({"running": running, "configured": configured}))
+        shown = [_with_last_runs(document, earlier) for document in (*running, *([configured] if configured else []))]
+        document = shown.pop() if configured else None
+        click.echo(json.dumps({"running": shown, "configured": document}))
         return
+    show = _print if server is None else _print_one
     for document in running:
-        _print(document, _who(document))
+        show(document, _who(document), earlier)
     if configured is not None:
-        _print(configured, "No goat-mcp is running. Configured, with what is known from the last run:")
+        show(configured, "No goat-mcp is running. Configured, with what is known from the last run:", earlier)
+
+
+def _only(
+    server: str, running: list[dict[str, Any]], configured: dict[str, Any] | None, selection: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The documents that have this upstream, with it alone. Raises `ToolError(NOT_FOUND)`."""
+    documents = running if configured is None else [configured]
+    found = [(one, [each for each in one["upstreams"] if each["name"] == server]) for one in documents]
+    kept = [{**document, "upstreams": upstreams} for document, upstreams in found if upstreams]
+    if not kept and configured is None:
+        # None of those that run has it; the settings here may.
+        return _only(server, [], _configured(selection), selection)
+    if not kept:
+        raise unknown_server(server, (each["name"] for one in documents for each in one["upstreams"]))
+    return (kept, None) if configured is None else ([], kept[0])
+
+
+def _with_last_runs(document: Mapping[str, Any], earlier: Mapping[str, LastRun]) -> dict[str, Any]:
+    runs = [(upstream, earlier.get(upstream.get("record", ""))) for upstream in document["upstreams"]]
+    return {
+        **document,
+        "upstreams": [{**upstream, "last_run": run.wire() if run else None} for upstream, run in runs],
+    }
 
 
 def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,7 +96,7 @@ def _who(document: Mapping[str, Any]) -> str:
     )
 
 
-def _print(document: Mapping[str, Any], head: str) -> None:
+def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun]) -> None:
     out = console()
     click.echo(escaped(head))
     sandbox, permissions = document["sandbox"], document["permissions"]
@@ -91,7 +125,7 @@ def _print(document: Mapping[str, Any], head: str) -> None:
             click.echo(
                 "\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in (headers, *rows))
             )
-    for line in _details(document):
+    for line in _details(document, earlier):
         click.echo(escaped(line).replace("\n", " "))
 
 
@@ -109,15 +143,28 @@ def _row(upstream: Mapping[str, Any]) -> list[str]:
 
 def _detail(upstream: Mapping[str, Any]) -> str:
     again = f"next try {upstream['next_try']}" if upstream["next_try"] else ""
-    age = f"catalog {_age(upstream['catalog_age_s'])} old" if upstream["catalog_age_s"] is not None else ""
+    age = f"catalog {span(upstream['catalog_age_s'])} old" if upstream["catalog_age_s"] is not None else ""
     return "; ".join(part for part in (str(upstream["detail"]), again, age) if part)
 
 
-def _age(seconds: int) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+def _print_one(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun]) -> None:
+    """All that is known of one upstream, a fact a line."""
+    click.echo(escaped(head))
+    (upstream,) = document["upstreams"]
+    run = earlier.get(upstream.get("record", ""))
+    hidden = ("name", "record", "stderr_tail", "last_failure", "withheld", "collisions")
+    facts = {key: value for key, value in upstream.items() if key not in hidden and value not in ("", None, [], 0)}
+    facts["last failure"] = failure_line(run) if run is not None and run.failed_at_s else "none is known"
+    width = max(map(len, facts))
+    click.echo(escaped(upstream["name"]))
+    for key, value in facts.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        click.echo(escaped(f"  {key.replace('_', ' '):<{width}}  {text}").replace("\n", " "))
+    lines = upstream["stderr_tail"].splitlines() or (run.stderr_lines if run is not None else [])
+    for line in ("  its stderr ends:", *(f"    {line}" for line in lines)) if lines else ():
+        click.echo(escaped(line))
+    for line in _details({**document, "problems": [], "ignored_keys": []}, {}, with_stderr=False):
+        click.echo(escaped(f"  {line}").replace("\n", " "))
 
 
 def _style(upstream: Mapping[str, Any]) -> str:
@@ -139,7 +186,7 @@ def _kind(withheld: Mapping[str, Any]) -> str:
     return "" if kind == "tool" else f"{kind} "
 
 
-def _details(document: Mapping[str, Any]) -> list[str]:
+def _details(document: Mapping[str, Any], earlier: Mapping[str, LastRun], *, with_stderr: bool = True) -> list[str]:
     """What is not used, each with its reason: nothing vanishes without a line."""
     lines: list[str] = []
     for upstream in document["upstreams"]:
@@ -149,7 +196,12 @@ def _details(document: Mapping[str, Any]) -> list[str]:
             for each in upstream["withheld"]
         ]
         lines += [f"{name}: name_collision: {collision}" for collision in upstream["collisions"]]
-        if upstream["stderr_tail"] and upstream["reason_code"]:
+        run = earlier.get(upstream.get("record", ""))
+        if run is not None and is_news(run) and not upstream["reason_code"]:
+            lines.append(f"{name}: {failure_line(run)}")
+            if run.worked_at_s <= run.failed_at_s and run.stderr_lines:
+                lines.append(f"{name}: stderr: {run.stderr_lines[-1]}")
+        if with_stderr and upstream["stderr_tail"] and upstream["reason_code"]:
             lines.append(f"{name}: stderr: {upstream['stderr_tail'].splitlines()[-1]}")
     told = {(upstream["name"], upstream["reason_code"]) for upstream in document["upstreams"]}
     lines += [

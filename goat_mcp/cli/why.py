@@ -14,7 +14,9 @@ from goat_mcp.calls.permissions.approval import narrowest_rules
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
+from goat_mcp.cli.listing import QUIET
 from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.rights import LOCAL, OPERATOR
@@ -41,7 +43,7 @@ def why(
     Hooks are not run; they can only make it stricter. Exit status: 0 allowed or asked about, 5 denied.
     """
     flags.check_is_name(tool)
-    settings = flags.settings_from(**selection)
+    settings = flags.settings_from(**selection, defaults=QUIET)
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
     texts = key_value_pairs(arguments)
@@ -65,15 +67,18 @@ async def _explain(
     ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio", principal=principal)
     async with gateway.running():
         if gateway.registry.get(name) is None:
-            await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
+            with waiting_for(f"waiting for the server of {name} to start"):
+                await gateway.upstreams.until_started(name)
+        about: dict[str, Any] = {}
         try:
             tool = gateway.catalog.resolve(name)
+            about = {"tool_risk": tool.spec.risk.name.lower(), "effects": list(tool.spec.effects)}
             arguments = {**given, **typed_arguments(texts, tool.spec.input_schema)}
             if isinstance(tool, ChecksInput):
                 await tool.checked(tool.validate(arguments))
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
-            return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}
+            return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code), **about}
     permission = gateway.pipeline.permission
     facts: dict[str, Any] = {
         "tool": call.spec.rule_name,
@@ -81,6 +86,7 @@ async def _explain(
         "reason": decision.explanation,
         "mode": permission.modes.default.value,
         "risk": call.spec.risk.name.lower(),
+        **about,
     }
     if decision.rule is not None:
         facts["rule"] = decision.rule.text
@@ -107,4 +113,6 @@ def _print(facts: Mapping[str, Any]) -> None:
     if facts.get("would_be_allowed_by"):
         click.echo(escaped(f"  permissions.allow with {', '.join(facts['would_be_allowed_by'])} would let it pass"))
     if "risk" in facts:
-        click.echo(escaped(f"  mode {facts['mode']}, risk {facts['risk']}"))
+        of_this = f" (this call: {facts['risk']})" if facts["risk"] != facts["tool_risk"] else ""
+        effects = ", ".join(facts["effects"])
+        click.echo(escaped(f"  mode {facts['mode']}, risk {facts['tool_risk']}{of_this}; the tool {effects}"))

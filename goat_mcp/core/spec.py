@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from goat_mcp.core.effects import effects_of
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
 
 Schema = dict[str, Any]
@@ -89,6 +90,11 @@ class ToolSpec:
     def rule_name(self) -> str:
         """The name that permission rules, audit and approvals know this tool by."""
         return self.canonical_name or self.name
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """What a call can do, in words for people."""
+        return effects_of(self.side_effect, self.risk, self.hints)
 
     @property
     def warnings(self) -> tuple[str, ...]:

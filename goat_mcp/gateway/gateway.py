@@ -34,6 +34,7 @@ from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstream
 from goat_mcp.gateway.build.watched_settings import watched_settings
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
+from goat_mcp.gateway.status.last_runs import LastRuns
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.session_settings import ConfigStore
@@ -141,6 +142,7 @@ class Gateway:
             chosen=lambda: self._configured.chosen,
         )
         self.problems = self.diagnostics.problems
+        self.last_runs = LastRuns(s.state, s.redactor, settings.upstreams)
         self.on_demand = OnDemand(
             s,
             self.user_code,
@@ -209,6 +211,7 @@ class Gateway:
                     await self.declared.close()
                     if (sandbox := self.services.sandbox.made) is not None:
                         await sandbox.close()
+                    await self.last_runs.note(self.upstreams)
                 group.cancel_scope.cancel()
         self._remove_program_tools()
         self.audit.close()

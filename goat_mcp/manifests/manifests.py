@@ -154,7 +154,7 @@ class Manifests:
                 guard=host.guard,
                 environment=host.environment.build,
                 config=lambda: self._config(document),
-                compiled=host.state.path / "compiled_handlers",
+                compiled=host.state.folder("compiled_handlers"),
                 message_limit=limit,
                 copy=self._folders.copy_around(folder),
             )

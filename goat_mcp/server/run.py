@@ -225,7 +225,8 @@ async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
 
 
 async def publish_status(gateway: Gateway) -> None:
-    """Publish what `goat-mcp status` and other programs of the user read, until cancelled; nothing is left then.
+    """Publish what `goat-mcp status` and other programs of the user read, and start upstreams again that
+    `goat-mcp restart` names, until cancelled; nothing is left then.
 
     Nothing of it runs at start: the client's first list and what its first call needs come before.
     """
@@ -235,8 +236,13 @@ async def publish_status(gateway: Gateway) -> None:
     await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
     from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
+    from goat_mcp.gateway.status.restart_requests import RestartRequests
 
     with suppress(OSError):
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
-    await StatusPublisher(gateway.status, files, gateway.announcements, gateway.telemetry.warning).run()
+    restarts = RestartRequests(gateway.state, os.getpid(), gateway.upstreams, gateway.telemetry, gateway.redactor)
+    warn, last_runs = gateway.telemetry.warning, gateway.last_runs
+    async with anyio.create_task_group() as group:
+        group.start_soon(restarts.watch)
+        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs).run()

@@ -220,6 +220,11 @@ def setting_keys() -> list[str]:
     return [key for key, _ in _fields_below(Settings, "")]
 
 
+def setting_types() -> list[tuple[str, Any]]:
+    """Every setting's key and the type of its value."""
+    return list(_fields_below(Settings, ""))
+
+
 def path_keys() -> frozenset[str]:
     """The settings that hold paths."""
     return frozenset(key for key, annotation in _fields_below(Settings, "") if _holds_path(annotation))
@@ -254,19 +259,29 @@ def settings_of(tree: Mapping[str, Any], origin: str) -> Settings:
 
 
 def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
-    lines: list[str] = []
+    lines = [f"{key}: {what}" for key, what in _problems_of(invalid)]
+    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
+
+
+def _problems_of(invalid: ValidationError) -> Iterator[tuple[str, str]]:
     for error in invalid.errors(include_url=False):
         key = ".".join(str(part) for part in error["loc"])
         if error["type"] == "extra_forbidden":
-            lines.append(f"{key}: no such setting{nearest(key)}")
+            yield key, f"no such setting{nearest(key)}"
         else:
             near = suggestions.did_you_mean(
                 str(error["input"]), _QUOTED.findall(error.get("ctx", {}).get("expected", ""))
             )
-            lines.append(
-                "; ".join(filter(None, (f"{key}: {demand_of(error)}; got {_shown(key, error['input'])}", near)))
-            )
-    return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Fix these settings and start again.")
+            yield key, "; ".join(filter(None, (f"{demand_of(error)}; got {_shown(key, error['input'])}", near)))
+
+
+def problems_in(tree: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What of a tree is no setting: key, with the index of an item as its last level, and what is wanted."""
+    try:
+        Settings.model_validate(tree)
+    except ValidationError as invalid:
+        return list(_problems_of(invalid))
+    return []
 
 
 def _shown(key: str, value: Any) -> str:

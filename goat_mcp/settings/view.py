@@ -41,7 +41,7 @@ ALIASES = {
 """Source: goa's settings."""
 
 _USER_IN_URL = re.compile(r":(/+)[^/\s]*@")
-_REFERENCE = re.compile(r"\$\{(?:(?:env|file|keyring):)?[^{}:]*\}")
+_REFERENCE = re.compile(r"\$\{(?:(?:env|file|keyring|secret):)?[^{}:]*\}")
 _SHOWN_CHARS = 100
 _SHOWN_NEAR = 8
 

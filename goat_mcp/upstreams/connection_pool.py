@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import anyio
@@ -280,3 +281,22 @@ def _is_for(instance: PooledConnection, audience: Audience) -> bool:
         return False
     declared = audience[2]
     return declared is None or declared == instance.audience[2]
+
+
+@dataclass(slots=True, eq=False)
+class PooledRequest:
+    """One request's connection, once it is known where its client works."""
+
+    pool: ConnectionPool
+    workspace_of: Callable[[ToolContext], Awaitable[Path | None]]
+    ctx: ToolContext
+    _connection: PooledConnection = field(init=False)
+
+    async def __aenter__(self) -> Supervisor:
+        self._connection = self.pool.enter(self.ctx, await self.workspace_of(self.ctx))
+        return self._connection.supervisor
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.pool.leave(self._connection)

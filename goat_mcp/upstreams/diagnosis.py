@@ -13,6 +13,7 @@ from goat_mcp.upstreams.cache.tool_cache import ToolCache
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.launchers import still_starting
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.pinning.pins import LAUNCH, UpstreamPins
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
@@ -72,6 +73,7 @@ def upstream_status(
         calls_in_flight=calls.limiter.in_flight,
         catalog_at_s=tools.listed_at_s(),
         stderr_tail=connection.stderr_text() if connection is not None else "",
+        last_failure=supervisor.last_failure,
     )
 
 
@@ -86,6 +88,8 @@ def _trouble(
     """What is wrong, the connection first."""
     if supervisor.reason_code:
         return supervisor.reason_code, supervisor.detail
+    if supervisor.state is UpstreamState.STARTING and not tools.is_known:
+        return ReasonCode.STARTING, still_starting(config, supervisor.start_timeout_s)
     if supervisor.refused_because:
         return ReasonCode.AUTH_REQUIRED, supervisor.refused_because
     if list_problem or offerings.problem:
@@ -105,9 +109,12 @@ def _trouble(
 
 
 _OF_SOME = frozenset(
-    {ReasonCode.QUARANTINED, ReasonCode.TOOL_DISABLED, ReasonCode.LIST_TRUNCATED, ReasonCode.LAUNCH_CHANGED}
+    {
+        *(ReasonCode.QUARANTINED, ReasonCode.TOOL_DISABLED, ReasonCode.LIST_TRUNCATED, ReasonCode.LAUNCH_CHANGED),
+        ReasonCode.STARTING,
+    }
 )
-"""These say something of single tools; the upstream may be idle and well."""
+"""These say something of single tools, or that it is not ready yet; the upstream may be idle and well."""
 
 
 def why_missing(

@@ -59,6 +59,16 @@ class StartFailure(Exception):
         self.wanted_scopes = wanted_scopes
 
 
+def start_failure_in(error: BaseException) -> StartFailure | None:
+    """The start failure in an exception, which task groups wrap."""
+    if isinstance(error, StartFailure):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next((found for each in inner if (found := start_failure_in(each)) is not None), None)
+    return None
+
+
 class LoginRequired(ToolError):
     """An upstream did nothing, for it wants a login that a person can make now, with these scopes beside the usual."""
 

@@ -39,7 +39,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     ),
     _R.START_TIMEOUT: ReasonPage(
         "It was started and did not answer in time.",
-        "Run its command by hand; a first start that downloads a package may only need another try.",
+        "Run its command by hand. If it needs longer, write `start_timeout_s` into its entry.",
     ),
     _R.NO_WORKSPACE: ReasonPage(
         "Its entry says `${workspace}`, and neither the client nor the settings name a folder to work in.",
@@ -64,7 +64,11 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "It leads back to this very goat-mcp, directly or through others.",
         "Remove one entry of the circle.",
     ),
-    _R.STARTING: ReasonPage("It is starting and not ready yet.", "Call again in a moment."),
+    _R.STARTING: ReasonPage(
+        "It is starting and not ready yet. The first start by `npx`, `uvx`, `docker run` and the like downloads the "
+        "server, and may take 300 s.",
+        "Wait: a running goat-mcp goes on starting it, and `goat-mcp list --server SERVER` waits for it.",
+    ),
     _R.CONNECTION_BROKE: ReasonPage(
         "The connection failed in a way that is a fault of goat-mcp's.", "Report it with what `goat-mcp logs` says."
     ),

@@ -25,6 +25,8 @@ class SupervisorLimits:
     """Times and counts of one upstream's life."""
 
     start_timeout_s: float = 30.0
+    download_timeout_s: float = 300.0
+    """The same for a server whose launcher may have to download it first."""
     connect_wait_s: float = 10.0
     """How long a call waits for a connection; the start itself may take longer."""
     ping_timeout_s: float = 10.0

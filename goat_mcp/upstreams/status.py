@@ -71,6 +71,19 @@ class UpstreamState(StrEnum):
     STOPPED = "stopped"
 
 
+STDERR_ENDS = "; its stderr ends: "
+"""In the detail of a failure: after what happened, before what the process wrote last."""
+
+
+@dataclass(frozen=True)
+class UpstreamFailure:
+    """One failure of its start or of its connection. `at_s` is in seconds since 1970."""
+
+    reason_code: ReasonCode
+    detail: str
+    at_s: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class UpstreamStatus:
     """One upstream at one moment. `since_s` and `next_try_s` are seconds of the monotonic clock's past and future.
@@ -117,4 +130,6 @@ class UpstreamStatus:
     calls_in_flight: int = 0
     catalog_at_s: float | None = None
     stderr_tail: str = ""
+    last_failure: UpstreamFailure | None = None
+    """Of this process; it stays when the upstream works again."""
     file: str = ""

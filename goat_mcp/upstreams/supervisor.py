@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
+from goat_mcp.upstreams.config.launchers import called_too_early, start_timeout_s
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault, start_failure_in
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
-from goat_mcp.upstreams.status import ReasonCode, UpstreamState
+from goat_mcp.upstreams.status import ReasonCode, UpstreamFailure, UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.callers import Callers
@@ -82,6 +83,7 @@ class Supervisor:
         nothing, `on_change` of each change of state.
         """
         self.config = config
+        self.start_timeout_s = start_timeout_s(config, limits)
         self._telemetry = telemetry
         self._on_connected = on_connected
         self._callers = callers
@@ -113,6 +115,7 @@ class Supervisor:
         self.reason_code: ReasonCode | Literal[""] = ""
         self.detail = ""
         self.last_connection: Connection | None = None
+        self.last_failure: UpstreamFailure | None = None
 
     # What others ask of it
 
@@ -183,7 +186,8 @@ class Supervisor:
         if self._retry.is_open(time.monotonic()):
             raise self._down()
 
-    async def ready(self, max_wait_s: float) -> Connection:
+    async def ready(self, max_wait_s: float, *, to_the_end: bool = False) -> Connection:
+        """`to_the_end`: wait as long as a start may take, and not only as long as a call should."""
         life = self._life
         if life is not None and not life.over.is_set() and not life.connection.closed.is_set():
             self._asked_s = time.monotonic()
@@ -194,11 +198,14 @@ class Supervisor:
             # It led to the connection that has just ended.
             self._attempt = _Attempt()
         attempt = self._attempt
-        with anyio.move_on_after(min(max_wait_s, self._limits.connect_wait_s)):
+        with anyio.move_on_after(max_wait_s if to_the_end else min(max_wait_s, self._limits.connect_wait_s)):
             await attempt.settled.wait()
         if attempt.connection is not None:
             return attempt.connection
-        raise attempt.failure or self._down("it is still starting")
+        # What it has failed with before says more.
+        raise attempt.failure or (
+            self._down() if self.reason_code else called_too_early(self.config, self.start_timeout_s)
+        )
 
     def begin_use(self) -> None:
         self._in_use += 1
@@ -286,8 +293,7 @@ class Supervisor:
         finally:
             self._life = self._starting = None
         if life is None:
-            # It is to be started in another way, and nobody had it yet.
-            return
+            return  # it is to be started in another way, and nobody had it yet
         if self._attempt.settled.is_set():
             self._attempt = _Attempt()
         if not life.is_failure:
@@ -297,7 +303,7 @@ class Supervisor:
         if time.monotonic() - started_s > self._limits.stable_after_s:
             self._retry.worked()
         self._retry.failed(time.monotonic())
-        self.reason_code, self.detail = ReasonCode.LOST, life.why
+        self._failed_because(ReasonCode.LOST, life.why)
         self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
         if self._retry.is_open(time.monotonic()):
             self._fail_attempt(ReasonCode.LOST, life.why)
@@ -313,7 +319,7 @@ class Supervisor:
             target,
             known_version=self.known_version,
             login=self._login,
-            start_timeout_s=self._limits.start_timeout_s,
+            start_timeout_s=self.start_timeout_s,
             callers=self._callers(),
         ) as connection:
             if self._is_outdated:
@@ -381,7 +387,7 @@ class Supervisor:
 
     def _note_failure(self, error: Exception) -> None:
         """A try to connect failed, or the connection broke in a way of its own."""
-        cause = _start_failure(error)
+        cause = start_failure_in(error)
         if cause is None:
             self._telemetry.unexpected("-", f"upstream {self.config.name}", error)
             cause = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(error).__name__}")
@@ -405,8 +411,12 @@ class Supervisor:
         """Whether somebody has logged in since."""
         return refusal is not None and self._login is not None and self._login.stored() != refusal.stored
 
-    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+    def _failed_because(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
+        self.last_failure = UpstreamFailure(reason_code, why, time.time())
+
+    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
+        self._failed_because(reason_code, why)
         is_down = self._lacks_workspace or self._retry.is_open(time.monotonic())
         self._enter(UpstreamState.FAILED if is_down else UpstreamState.WAITING)
         self._failed()
@@ -415,10 +425,10 @@ class Supervisor:
         self._attempt.settled.set()
         self._attempt = _Attempt()
 
-    def _down(self, why: str = "") -> ToolError:
+    def _down(self) -> ToolError:
         wait_s = self._retry.wait_s(time.monotonic())
         again = f"; next try in {wait_s:.0f} s" if self._retry.is_open(time.monotonic()) else ""
-        problem = why or self.detail or "not connected"
+        problem = self.detail or "not connected"
         refusal = self._retry.refusal or self._refusal
         if refusal is not None:
             # It may be another connection of the same upstream that was refused; this one would be, too.
@@ -437,13 +447,3 @@ class Supervisor:
 
 _IDLE = "idle"
 _OUTDATED = "a client that can do other things came"
-
-
-def _start_failure(error: BaseException) -> StartFailure | None:
-    """The start failure in an exception, which task groups wrap."""
-    if isinstance(error, StartFailure):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return next((found for each in inner if (found := _start_failure(each)) is not None), None)
-    return None

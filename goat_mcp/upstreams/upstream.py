@@ -6,12 +6,11 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -31,7 +30,7 @@ from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
-from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledConnection
+from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledRequest
 from goat_mcp.upstreams.diagnosis import upstream_status
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
@@ -39,7 +38,7 @@ from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
@@ -180,7 +179,7 @@ class Upstream:
 
     def _connection_for(self, ctx: ToolContext | None) -> AbstractAsyncContextManager[Supervisor]:
         """For a request of this client; the leader where none is behind it. Entering raises `ToolError`."""
-        return nullcontext(self._supervisor) if ctx is None else _Connected(self._pool, self._workspace_of, ctx)
+        return nullcontext(self._supervisor) if ctx is None else PooledRequest(self._pool, self._workspace_of, ctx)
 
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         """What this client's process is started in; None where that is the same for all clients."""
@@ -274,15 +273,10 @@ class Upstream:
         name, server = self.config.name, self.config.server
         if self.pins.is_off:
             return Comparison(name, is_off=True)
-        ends_s = time.monotonic() + self._limits.start_timeout_s
-        while True:
-            try:
-                connection = await self._supervisor.ready(self._limits.start_timeout_s)
-                break
-            except ToolError as failure:
-                # A call does not wait as long as a start may take.
-                if self._supervisor.state is not UpstreamState.STARTING or time.monotonic() > ends_s:
-                    return Comparison(name, problem=failure.message)
+        try:
+            connection = await self._supervisor.ready(self._start_wait_s, to_the_end=True)
+        except ToolError as failure:
+            return Comparison(name, problem=failure.message)
         await self._gate.settled(connection, self._limits.list_timeout_s)
         await self.offerings.settled(connection, self._limits.list_timeout_s)
         if problem := self._list_problem or self.offerings.problem:
@@ -324,6 +318,19 @@ class Upstream:
         """Start it, and wait for the outcome, whatever is known from before."""
         self._first_outcome = anyio.Event()
         await self.first_outcome()
+
+    @property
+    def _start_wait_s(self) -> float:
+        """A little longer than a start may take: so that its own failure is heard."""
+        return self._supervisor.start_timeout_s + 1.0
+
+    async def until_started(self) -> None:
+        """Start it, and wait until it is connected and has listed its tools, or has failed."""
+        with anyio.move_on_after(self._start_wait_s + self._limits.list_timeout_s), suppress(ToolError):
+            if self.is_known:
+                await self._supervisor.ready(self._start_wait_s, to_the_end=True)
+            else:
+                await self.first_outcome()
 
     async def first_offer(self) -> None:
         """Know what it offers beside tools: from an earlier run, or else by starting it and waiting for its lists."""
@@ -429,22 +436,3 @@ def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Seque
     """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
     root = workspace()
     return roots(client_has_some) if root is None else (root,)
-
-
-@dataclass(slots=True, eq=False)
-class _Connected:
-    """One request's connection, once it is known where its client works."""
-
-    pool: ConnectionPool
-    workspace_of: Callable[[ToolContext], Awaitable[Path | None]]
-    ctx: ToolContext
-    _connection: PooledConnection = field(init=False)
-
-    async def __aenter__(self) -> Supervisor:
-        self._connection = self.pool.enter(self.ctx, await self.workspace_of(self.ctx))
-        return self._connection.supervisor
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self.pool.leave(self._connection)

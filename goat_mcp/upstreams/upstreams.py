@@ -25,6 +25,7 @@ from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.config.entry import Confine, UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.oauth.logins import Logins
+from goat_mcp.upstreams.patience import Patience, answers
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock, PinnedDefinitions
 from goat_mcp.upstreams.pinning.pins import Pinning
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
@@ -213,9 +214,28 @@ class Upstreams:
         for config in files.configs:
             known = before.get(config.server)
             now.append(known if known is not None and known.config == config else self._make(config))
+        self.configs, self.problems = tuple(files.configs), tuple(files.problems)
+        self._use(now)
+
+    async def restarted(self, name: str, max_wait_s: float) -> UpstreamStatus | None:
+        """Start the upstream of this name again, as if its entry had changed, and wait for its first list or failure.
+
+        None if there is none of this name.
+        """
+        old = next((one for one in self._upstreams if name in (one.config.name, one.config.server)), None)
+        if old is None:
+            return None
+        new = self._make(old.config)
+        self._use([new if one is old else one for one in self._upstreams])
+        with anyio.move_on_after(max_wait_s):
+            await new.relist()
+        return new.status()
+
+    def _use(self, now: list[Upstream]) -> None:
+        """Have these, in this order; the others are ended."""
         gone = [upstream for upstream in self._upstreams if upstream not in now]
         new = [upstream for upstream in now if upstream not in self._upstreams]
-        self.configs, self.problems, self._upstreams = tuple(files.configs), tuple(files.problems), now
+        self._upstreams = now
         self._resources = {}
         for upstream in gone:
             upstream.retire()
@@ -315,6 +335,35 @@ class Upstreams:
             async with anyio.create_task_group() as group:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome)
+
+    async def each_listed(
+        self,
+        heard: Callable[[UpstreamStatus, float], None],
+        patience: Patience,
+        *,
+        names: Collection[str] | None = None,
+        again: bool = False,
+    ) -> None:
+        """Start those of these `names` whose tools are not known, with `again` also those that are known from before.
+
+        `heard` gets each at the moment in which it has listed or failed, and the seconds that took.
+        """
+        asked = self.names_to_list(names, again=again)
+        await answers([one for one in self._upstreams if one.config.name in asked], heard, patience, again=again)
+
+    def names_to_list(self, names: Collection[str] | None, *, again: bool) -> list[str]:
+        """Whom `each_listed` starts."""
+        chosen = [one for one in self._upstreams if names is None or one.config.name in names]
+        return [one.config.name for one in chosen if again or not one.is_known]
+
+    async def until_started(self, name: str) -> None:
+        """Start what has the tool `name` or may have it; wait until each can be called or has failed."""
+        source = self._registry.snapshot.source_of.get(name)
+        async with anyio.create_task_group() as group:
+            for one in self._upstreams:
+                may_have_it = source is None and not one.is_known and name.startswith(one.config.prefix)
+                if one.config.source == source or may_have_it:
+                    group.start_soon(one.until_started)
 
     async def elicit_first_login(self, name: str, ctx: ToolContext, shows: Shows = shows_all) -> None:
         """Where the tool `name` would be one of an upstream that was never seen for want of a login: offer that."""

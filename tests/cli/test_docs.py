@@ -24,7 +24,9 @@ def test_without_a_name_each_tool_has_its_line(tmp_path: Path) -> None:
     piped = run("docs", cwd=tmp_path)
     as_json = run("docs", "--json", cwd=tmp_path)
 
-    lines = dict(line.split("\t") for line in piped.stdout.splitlines())
+    headers, *rest = piped.stdout.splitlines()
+    lines = dict(line.split("\t") for line in rest)
+    assert headers == "tool\twhat it does"
     assert lines["Grep"] == "Search file contents with a regular expression."
     assert [tool["name"] for tool in json.loads(as_json.stdout)["tools"]] == list(lines)
 

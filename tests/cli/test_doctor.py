@@ -122,7 +122,7 @@ def test_files_that_others_may_read_or_change_are_told(tmp_path: Path) -> None:
     file.write_text(json.dumps({"mcpServers": {"one": entry}}))
     file.chmod(0o666)
     state = tmp_path / "state"
-    state.mkdir(mode=0o700)
+    state.mkdir(mode=0o755)
     (state / "left.json").write_text("{}")
     (state / "left.json").chmod(0o644)
 
@@ -133,9 +133,66 @@ def test_files_that_others_may_read_or_change_are_told(tmp_path: Path) -> None:
         ("disabled", "one"),
         ("config_writable", str(file)),
         ("secret_readable", str(file)),
-        ("state_file_open", str(state / "left.json")),
+        ("state_file_open", str(state)),
     }
+    assert "left.json (mode 0644)" in done.stdout
     assert "s3cr3t-value-9876" not in done.stdout
+
+
+def test_files_in_a_folder_that_nobody_else_can_enter_are_no_finding(tmp_path: Path) -> None:
+    # What Python compiles of a declared tool's handlers has the mode of its source.
+    compiled = tmp_path / "state" / "compiled_handlers" / "usr"
+    (tmp_path / "state").mkdir(mode=0o700)
+    compiled.mkdir(mode=0o755, parents=True)
+    for number in range(85):
+        (compiled / f"{number}.pyc").touch(mode=0o644)
+
+    assert examined(tmp_path, {}) == (0, [])
+
+
+def test_many_files_that_others_can_read_are_one_finding(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o755)
+    for number in range(9):
+        (tmp_path / "state" / f"{number}.json").touch(mode=0o644)
+
+    _, (finding,) = examined(tmp_path, {})
+
+    assert finding["id"] == "state_file_open" and "and 4 more" in finding["detail"]
+
+
+def test_an_earlier_failure_is_shown_and_so_is_what_was_checked(tmp_path: Path) -> None:
+    marker = tmp_path / "broken"
+    marker.touch()
+    script = tmp_path / "sometimes.py"
+    good = server("raw.py")
+    script.write_text(
+        f"import os, sys\nif os.path.exists({str(marker)!r}):\n    sys.exit('no {{}}'.format('luck'))\n"
+        f"os.execv({good['command']!r}, {[good['command'], *good['args']]!r})\n"
+    )
+    entries = {"one": {"command": sys.executable, "args": [str(script)]}}
+    assert examined(tmp_path, entries)[0] == 4
+    marker.unlink()
+    flags = ("--upstreams", str(tmp_path / "upstreams.json"), "--workspace", str(tmp_path))
+
+    done = run("doctor", *flags, cwd=tmp_path)
+    document = json.loads(run("doctor", "--json", *flags, cwd=tmp_path).stdout)
+
+    assert "one: ok (6 tools, 2025-11-25); failed " in done.stdout
+    assert "ago (start_failed): the process exited with status 1" in done.stdout
+    (upstream,) = document["upstreams"]
+    assert upstream["last_run"]["worked_at_s"] > upstream["last_run"]["failed_at_s"]
+    assert document["checked"] == [
+        *("settings", "0 host files", "1 file of servers", "1 server", "hooks", "sandbox", "state directory"),
+    ]
+
+
+def test_a_host_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text("{")
+
+    _, (finding,) = examined(tmp_path, {})
+
+    assert (finding["id"], finding["about"]) == ("host_file", str(tmp_path / ".cursor" / "mcp.json"))
 
 
 def test_a_broken_upstreams_file_is_a_finding(tmp_path: Path) -> None:
@@ -157,5 +214,23 @@ def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Pa
 
     assert "good: ok (6 tools, 2025-11-25)" in done.stdout
     assert "error: command_not_found: gone: command 'no-such-command' is not on PATH" in done.stdout
-    assert done.stdout.endswith("1 to fix, 0 to know\n")
+    assert done.stdout.endswith(
+        "\nchecked: settings, 0 host files, 1 file of servers, 2 servers, hooks, sandbox, state directory: "
+        "1 to fix, 0 to know\n"
+    )
     assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"mcpServers": {"goat": {"command": "/gone/goat-mcp", "args": ["serve"]}}}))
+
+    code, findings = examined(tmp_path, {})
+
+    assert code == 1
+    assert [(finding["id"], finding["severity"]) for finding in findings] == [
+        ("host_entry_command", "error"),
+        ("host_entry_workspace", "warning"),
+    ]
+    assert findings[1]["fix"] == "Name one: goat-mcp install claude-desktop --workspace DIR"

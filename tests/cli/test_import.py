@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_call import run
 from tests.docs.test_documents import ROOT
 
@@ -60,6 +61,11 @@ def outcomes(ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return {server["name"]: server["outcome"] for server in host["servers"]}
 
 
+def table(ended: subprocess.CompletedProcess[str]) -> list[list[str]]:
+    lines = ended.stdout.splitlines()
+    return [line.split("\t") for line in lines[lines.index("server\thost\tresult\twhy\tnext") :]]
+
+
 def written(file: Path, text: str | Mapping[str, Any]) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text if isinstance(text, str) else json.dumps(text))
@@ -79,7 +85,13 @@ def test_one_command_moves_three_servers_and_the_catalog_shows_them(tmp_path: Pa
     assert entry["mcpServers"]["goat"]["env"] == {"GOAT_MCP_STATE_DIR": str(tmp_path / "state")}
     assert "mcp__weather__current_weather" in [tool["name"] for tool in listed["tools"]]
     assert {problem["name"] for problem in listed["problems"]} == {"github", "files"}
-    assert "files: taken over" in moved.stdout and "note: not known here, left out" in moved.stdout
+    assert "  files: note: not known here, left out\n" in moved.stdout
+    assert table(moved) == [
+        ["server", "host", "result", "why", "next"],
+        ["weather", "claude-desktop", "imported", "", "goat-mcp list"],
+        ["github", "claude-desktop", "imported", "", "goat-mcp import claude-desktop --secrets move"],
+        ["files", "claude-desktop", "imported", "", "goat-mcp list"],
+    ]
 
 
 def test_eject_puts_the_bytes_back(tmp_path: Path, desktop: Path) -> None:
@@ -133,7 +145,7 @@ def test_a_dry_run_shows_everything_and_writes_nothing(tmp_path: Path, desktop: 
 
 def test_a_second_import_brings_nothing_and_changes_nothing(tmp_path: Path, desktop: Path) -> None:
     first = done("import", "--json", cwd=tmp_path)
-    mine = ours(tmp_path).read_text().replace(TOKEN, "${keyring:goat-mcp/github}")
+    mine = ours(tmp_path).read_text().replace(TOKEN, "${secret:github}")
     ours(tmp_path).write_text(mine)
 
     second = done("import", "--json", cwd=tmp_path)
@@ -161,7 +173,7 @@ def test_no_notation_of_a_secret_is_shown_in_a_diff(tmp_path: Path) -> None:
         for json in ((), ("--json",))
     ]
 
-    assert all("taken over" in text or "imported" in text for text in shown)
+    assert all("imported" in text for text in shown)
     assert not [canary for canary in ("canary-one", *canaries[1:]) for text in shown if canary in text]
 
 
@@ -206,7 +218,7 @@ def test_a_secret_is_taken_over_and_shown_nowhere(tmp_path: Path, desktop: Path,
     back = done("eject", *words, cwd=tmp_path)
 
     assert TOKEN in ours(tmp_path).read_text()
-    assert "keyring set goat-mcp" in moved.stdout and "${keyring:goat-mcp/" in moved.stdout
+    assert "goat-mcp import claude-desktop --secrets move" in moved.stdout
     assert not any(TOKEN in text for ended in (moved, back) for text in (ended.stdout, ended.stderr))
 
 
@@ -272,7 +284,7 @@ def test_where_there_was_no_file_there_is_none_after_uninstalling(tmp_path: Path
 def test_a_host_nobody_knows_is_told_with_the_nearest(tmp_path: Path) -> None:
     ended = run("import", "cluade-desktop", cwd=tmp_path)
 
-    assert ended.returncode == 1 and "did you mean claude-desktop?" in ended.stderr
+    assert ended.returncode == 1 and "did you mean claude-desktop" in ended.stderr
 
 
 def test_where_settings_name_other_upstreams_nothing_is_moved(tmp_path: Path, desktop: Path) -> None:
@@ -335,3 +347,90 @@ def test_settings_that_decide_over_one_hosts_servers_and_cannot_be_read_leave_th
 
     assert outcomes(every)["weather"] == "imported"
     assert ["mcp-server-enablement.json" in told for told in json.loads(every.stdout)["broken"]] == [True]
+
+
+def test_a_named_host_that_cannot_be_read_is_skipped_if_it_is_one_of_several(tmp_path: Path, desktop: Path) -> None:
+    """CFG-2, ISO-1"""
+    file = written(tmp_path / ".cursor" / "mcp.json", '{"mcpServers": ')
+    inline = written(tmp_path / ".codex" / "config.toml", 'mcp_servers = {a = {command = "x"}}\n')
+
+    ended = run("import", "cursor", "claude-desktop", "codex", "--move", cwd=tmp_path)
+    document = json.loads(run("import", "cursor", "claude-desktop", "--json", cwd=tmp_path).stdout)
+
+    assert ended.returncode == 1
+    assert [row[:3] for row in table(ended)[1:]] == [
+        ["weather", "claude-desktop", "imported"],
+        ["github", "claude-desktop", "imported"],
+        ["files", "claude-desktop", "imported"],
+        ["(its file)", "cursor", "skipped"],
+        ["(its file)", "codex", "skipped"],
+    ]
+    assert "line 1, column" in table(ended)[4][3] and table(ended)[4][4] == "fix the file, then: goat-mcp import cursor"
+    assert inline.read_text() == 'mcp_servers = {a = {command = "x"}}\n'
+    assert [(one["host"], one["file"]) for one in document["skipped_files"]] == [("cursor", str(file))]
+
+
+def test_what_is_skipped_has_its_reason_and_the_next_command(tmp_path: Path) -> None:
+    entries = {
+        "gone": {"url": "https://h/sse", "type": "sse"},
+        "here": {"command": "x", "args": ["${workspaceFolder}"]},
+        "goat": {"command": "goat-mcp"},
+    }
+    written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": entries})
+
+    rows = table(done("import", cwd=tmp_path))[1:]
+
+    assert [row[:3] for row in rows] == [[name, "cursor", "skipped"] for name in entries]
+    assert [row[4] for row in rows] == [
+        "change the entry, then: goat-mcp import cursor",
+        "goat-mcp import cursor --project DIR",
+        "",
+    ]
+    assert rows[0][3].startswith("it speaks the retired HTTP+SSE transport") and rows[2][3] == "it is goat-mcp itself"
+
+
+# R-SECRET-1, R-SECRET-2
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_secrets_are_moved_to_the_store_and_the_entry_has_a_reference(tmp_path: Path, desktop: Path, when: str) -> None:
+    remote = {"url": "https://h/mcp", "headers": {"Authorization": f"Bearer {TOKEN}2", "X-Plain": "1"}}
+    written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"remote": remote}})
+    if when == "later":
+        done("import", "--secrets", "keep", cwd=tmp_path)
+
+    ended = done("import", "--secrets", "move", "--json", cwd=tmp_path)
+    entries = json.loads(ours(tmp_path).read_text())["mcpServers"]
+    stored = json.loads(done("secret", "list", "--json", cwd=tmp_path).stdout)
+    again = json.loads(done("import", "--secrets", "move", "--json", cwd=tmp_path).stdout)
+
+    assert entries["github"]["env"] == {"GITHUB_PERSONAL_ACCESS_TOKEN": "${secret:github.GITHUB_PERSONAL_ACCESS_TOKEN}"}
+    assert entries["remote"]["headers"] == {"Authorization": "Bearer ${secret:remote.Authorization}", "X-Plain": "1"}
+    assert [one["name"] for one in stored] == ["github.GITHUB_PERSONAL_ACCESS_TOKEN", "remote.Authorization"]
+    assert TOKEN not in ours(tmp_path).read_text() and TOKEN not in ended.stdout + ended.stderr
+    assert not again["changed"]
+
+
+@pytest.mark.parametrize(("typed", "is_stored"), [("yes\n", True), ("no\n", False)])
+def test_on_a_terminal_storing_secrets_is_offered(tmp_path: Path, desktop: Path, typed: str, is_stored: bool) -> None:
+    code, shown = run_on_terminal("import", "claude-desktop", cwd=tmp_path, typed=typed)
+
+    assert code == 0 and "github (env.GITHUB_PERSONAL_ACCESS_TOKEN)" in shown and TOKEN not in shown
+    assert (TOKEN not in ours(tmp_path).read_text()) is is_stored
+    lines = shown[shown.index("\nserver ") :].splitlines()
+    assert max(map(len, lines)) <= COLUMNS and lines[2].split()[:3] == ["weather", "claude-desktop", "imported"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--move",), "name the host"),
+        (("curser",), "did you mean cursor?"),
+        (("--from", "nowhere.json"), "there is no nowhere.json"),
+    ],
+)
+def test_an_import_that_cannot_be_meant_is_refused_with_the_next_step(
+    tmp_path: Path, words: tuple[str, ...], problem: str
+) -> None:
+    ended = run("import", *words, "--json", cwd=tmp_path)
+
+    error = json.loads(ended.stderr)["error"]
+    assert (ended.returncode, ended.stdout) == (1, "") and problem in error["message"] and error["suggestion"]

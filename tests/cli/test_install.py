@@ -124,7 +124,7 @@ def test_a_wrong_option_is_named_and_nothing_is_written(
     [
         ((), "name a HOST"),
         (("--all", "cursor"), "name a HOST"),
-        (("cursr",), "did you mean cursor?"),
+        (("cursr",), "did you mean cursor"),
         (("--all",), "no host was found on this computer"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, work: Path) -> None:
     assert "Nothing was written (--dry-run)." in shown and [path.name for path in tmp_path.iterdir()] == ["work"]
 
 
-@pytest.mark.parametrize("host", [*(name for name, host in HOSTS.items() if host.format != "yaml"), "json"])
+@pytest.mark.parametrize("host", [*HOSTS, "json"])
 def test_the_entry_of_every_host_can_be_printed(tmp_path: Path, work: Path, host: str) -> None:
     document = json.loads(done("install", "--print", host, "--workspace", str(work), "--json", cwd=tmp_path).stdout)
     printed = done("install", "--print", host, "--workspace", str(work), cwd=tmp_path)
@@ -243,6 +243,22 @@ def test_the_entry_of_every_host_can_be_printed(tmp_path: Path, work: Path, host
     assert str(work) in json.dumps(document["entry"]) and document["text"].strip("\n") == printed.stdout.strip("\n")
     assert printed.stderr.startswith(document["paste_into"])
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
+
+
+def test_what_is_pasted_beside_other_servers_has_servers_alone(tmp_path: Path, work: Path) -> None:
+    printed = done("install", "--print", "continue", "--workspace", str(work), cwd=tmp_path)
+    pasted = done("install", "--print", "jetbrains", "--workspace", str(work), cwd=tmp_path)
+
+    assert printed.stdout.startswith("mcpServers:\n  - name: goat\n    command: ")
+    assert pasted.stderr.startswith("Paste this into JetBrains AI Assistant: Settings | Tools | AI Assistant | ")
+
+
+@pytest.mark.parametrize("command", ["import", "install"])
+def test_the_help_lists_the_hosts_of_the_table(tmp_path: Path, command: str) -> None:
+    shown = " ".join(done(command, "--help", cwd=tmp_path).stdout.split())
+
+    names = shown.partition("HOST is one of ")[2].removesuffix(".").split(", ")
+    assert names == [name for name, host in HOSTS.items() if command == "install" or not host.paste_into]
 
 
 def test_the_generic_entry_is_what_most_hosts_read(tmp_path: Path, work: Path) -> None:

@@ -29,7 +29,8 @@ def test_tokens_are_shown_for_each_tool_and_for_all_of_them(tmp_path: Path) -> N
 
     document = json.loads(as_json.stdout)
     costs = {tool["name"]: tool["tokens"] for tool in document["tools"]}
-    *lines, last = as_text.stdout.splitlines()
+    headers, *lines, last = as_text.stdout.splitlines()
+    assert headers.split("\t") == ["tool", "effects", "tokens", "risk", "server", "what it does"]
     assert costs == {tool["name"]: cost(tool) for tool in document["tools"]}
     assert document["tokens"] == sum(costs.values()) <= MAX_TOKENS
     assert {line.split("\t")[0]: int(line.split("\t")[2]) for line in lines} == costs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -42,3 +43,22 @@ async def test_what_a_server_and_its_upstreams_said_is_shown_afterwards(tmp_path
     assert (before.stdout, before.stderr) == ("", "Nothing has been logged.\n")
     assert "upstream=noisy" in everything.stdout and "upstream=other" in everything.stdout
     assert {line["upstream"] for line in of_one} == {"noisy"}
+
+
+async def test_a_failure_in_a_server_is_known_after_its_end_and_to_the_next_one(tmp_path: Path) -> None:
+    broken = {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no such table')"]}
+    file = upstream_file(tmp_path / "upstreams.json", broken=broken, good=server("raw.py"))
+    launch = Launch(tmp_path, fill(tmp_path / "workspace"), (*UNASKED, "--upstreams", str(file)))
+
+    with http_goat(launch) as goat:
+        await visit(PYTHON[0], goat, [call("mcp__good__ping"), call("mcp__broken__ping")], NOBODY, node=find_node)
+    for file in (tmp_path / "state").glob("logs/*"):
+        file.unlink()
+    of_one = logs(launch, "broken")
+    unknown = logs(launch, "borken")
+
+    assert "reason=start_failed" in of_one.stdout and "broken: no such table" in of_one.stdout
+    assert (unknown.returncode, unknown.stderr.splitlines()[0]) == (
+        1,
+        "goat-mcp: no server is called 'borken'; did you mean broken?",
+    )

@@ -55,6 +55,7 @@ def test_rules_are_listed_deny_first_with_the_place_where_each_stands(shell: She
         ("allow", "Edit(//ws/a)", f"{rules.path}:2"),
     ]
     assert found[3] | {"remembered_at_s": 0} == {
+        "number": 4,
         "effect": "allow",
         "rule": "Bash(make)",
         "origin": f"{rules.path}:1",
@@ -63,10 +64,11 @@ def test_rules_are_listed_deny_first_with_the_place_where_each_stands(shell: She
         "directory": str(shell.folder),
         "remembered_at_s": 0,
     }
-    assert shown[2] == f"allow\tBash(ls)\t{file}:3"
-    assert shown[3].startswith("allow\tBash(make)\tremembered ")
-    assert shown[3].endswith(f"as {make.id} in {shell.folder}")
-    assert shown[4].endswith(f"as {edit.id} for ada")
+    assert shown[0] == "no.\teffect\trule\twhere"
+    assert shown[3] == f"3\tallow\tBash(ls)\t{file}:3"
+    assert shown[4].startswith("4\tallow\tBash(make)\tremembered ")
+    assert shown[4].endswith(f"as {make.id} in {shell.folder}")
+    assert shown[5].endswith(f"as {edit.id} for ada")
 
 
 def test_a_rule_is_forgotten_by_its_id_and_a_running_server_sees_it(shell: Shell) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.table import HOSTS
+from scripts.hosts_table import hosts_table
 from tests.docs.test_documents import ROOT, blocks
 from tests.quick_start import goat_command
 
@@ -94,16 +94,12 @@ def test_the_page_goes_as_it_is_written(tmp_path: Path) -> None:
     assert ada.config.read_bytes() == before
 
 
-def test_the_page_has_every_host_and_its_places() -> None:
-    machine = HostEnvironment("linux", Path("/home/ada"), {})
-    rows = {
-        name: (user.split("`")[1] if user.strip() else "", project.split("`")[1] if project.strip() else "")
-        for name, user, project in re.findall(r"^\| `([\w-]+)` \|(.*?)\|(.*?)\|$", DOCUMENT.read_text(), re.MULTILINE)
-    }
+def test_the_page_has_every_host_with_its_files_and_what_to_do_after_a_change() -> None:
+    table = hosts_table()
 
-    known = {
-        host.name: (str(machine.path(host.user)).replace("/home/ada", "~") if host.user else "", host.project)
-        for host in HOSTS.values()
-    }
-
-    assert rows == known
+    assert f"<!-- hosts: generated -->\n\n{table}\n\n<!-- /hosts -->" in DOCUMENT.read_text(), "run `make generated`"
+    assert all(f"| `{host.name}`<br>{host.title} |" in table for host in HOSTS.values())
+    (roo,) = (row for row in table.splitlines() if row.startswith("| `roo`"))
+    assert "Linux: `~/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json`" in roo
+    assert "Windows: `%APPDATA%\\Code\\User\\globalStorage\\rooveterinaryinc.roo-cline\\settings\\mcp_set" in roo
+    assert " `.roo/mcp.json` | Roo Code reads the file again by itself" in roo

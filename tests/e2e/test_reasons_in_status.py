@@ -32,7 +32,7 @@ SHOWN_ELSEWHERE = {
     ReasonCode.FOLDER_NOT_FOUND,  # tests/upstreams/test_stdio_upstreams.py
     ReasonCode.QUARANTINED,  # of a changed definition: tests/upstreams/test_pin*.py
     ReasonCode.TOOL_DISABLED,  # of a tool that its entry turns off: tests/upstreams
-    ReasonCode.STARTING,  # of a call, not of an upstream
+    ReasonCode.STARTING,  # tests/upstreams/test_downloads.py
     ReasonCode.NO_WORKSPACE,  # of a server in `/`: test_upstreams_that_ask
     ReasonCode.START_TIMEOUT,  # below, with a shorter time
     ReasonCode.SANDBOX_UNAVAILABLE,  # below, where nobody can make one

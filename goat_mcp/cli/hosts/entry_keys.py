@@ -38,7 +38,10 @@ def read_env_file(text: str) -> dict[str, str]:
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp", "streamablehttp", "remote"})
 _STDIO_TYPES = frozenset({"stdio", "local", "builtin"})
 _SHORTEST_WAIT_MS = 1000
-_TRANSLATED = frozenset({Key.SAME, Key.URL, Key.SSE_URL, Key.HEADERS, Key.ENV, Key.ENV_FILE, Key.COMMAND_LINE})
+_TRANSLATED = frozenset(
+    {Key.SAME, Key.CWD, Key.URL, Key.SSE_URL, Key.HEADERS, Key.REQUEST_OPTIONS, Key.BEARER, Key.ENV, Key.ENV_FILE}
+    | {Key.COMMAND_LINE}
+)
 """Keys whose values may hold references."""
 
 
@@ -75,6 +78,10 @@ def _same(draft: EntryDraft, key: str, value: Any) -> None:
     if key == "disabled" and value is False:
         return
     draft.entry[key] = value
+
+
+def _cwd(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.entry["cwd"] = value
 
 
 def _url(draft: EntryDraft, key: str, value: Any) -> None:
@@ -129,6 +136,18 @@ def _env_file(draft: EntryDraft, key: str, value: Any) -> None:
         raise NotImportable(f"{key}: {path} cannot be read") from None
     draft.env |= {name: text for name, text in found.items() if name not in draft.env}
     draft.notes.append(f"{key}: the values in {path} were copied; what is written there later does not count")
+
+
+def _request_options(draft: EntryDraft, key: str, value: Any) -> None:
+    for name, option in mapping(value).items():
+        if name == "headers":
+            _headers(draft, f"{key}.headers", option)
+        else:
+            draft.notes.append(f"{key}.{name}: not known here, left out")
+
+
+def _bearer(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.headers["Authorization"] = f"Bearer {value}"
 
 
 def _bearer_variable(draft: EntryDraft, key: str, value: Any) -> None:
@@ -189,17 +208,20 @@ def _command_line(draft: EntryDraft, key: str, value: Any) -> None:
 
 def _tools_shown(draft: EntryDraft, key: str, value: Any) -> None:
     if value != ["*"] and isinstance(value, list):
-        draft.entry["enabled_tools"] = _tool_names(value)
+        draft.entry["enabled_tools"] = _tool_names(key, value)
 
 
 def _tools_hidden(draft: EntryDraft, key: str, value: Any) -> None:
-    if names := _tool_names(value):
+    if names := _tool_names(key, value):
         draft.entry["disabled_tools"] = names
 
 
-def _tool_names(value: Any) -> list[str]:
-    """Some hosts allow what reads like a call: `search(text)`."""
-    return [name.partition("(")[0] for name in texts_of(value)]
+def _tool_names(key: str, value: Any) -> list[str]:
+    """Some hosts allow what reads like a call: `search(text)`. Raises `NotImportable` for a pattern."""
+    names = [name.partition("(")[0] for name in texts_of(value)]
+    if pattern := next((name for name in names if "*" in name or "?" in name), ""):
+        raise NotImportable(f"{key}: {pattern} is a pattern; write the names of the tools there, then import again")
+    return names
 
 
 _NOTES = {
@@ -212,12 +234,15 @@ _NOTES = {
 
 _WRITERS: Mapping[Key, Callable[[EntryDraft, str, Any], None]] = {
     Key.SAME: _same,
+    Key.CWD: _cwd,
     Key.URL: _url,
     Key.SSE_URL: _sse_url,
     Key.HEADERS: _headers,
     Key.ENV: _env,
     Key.ENV_NAMES: _env_names,
     Key.ENV_FILE: _env_file,
+    Key.REQUEST_OPTIONS: _request_options,
+    Key.BEARER: _bearer,
     Key.BEARER_VARIABLE: _bearer_variable,
     Key.HEADER_VARIABLES: _header_variables,
     Key.SECONDS: _seconds,

@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+from goat_mcp.core.json_values import mapping
+
 Format = Literal["json", "jsonc", "toml", "yaml"]
 
 
@@ -20,6 +22,7 @@ class Key(StrEnum):
     """What becomes of a host's key. What has none of these is reported as unknown."""
 
     SAME = "same"
+    CWD = "cwd"
     URL = "url"
     SSE_URL = "sse_url"
     """An address that is the retired transport's unless `type` says otherwise."""
@@ -28,8 +31,11 @@ class Key(StrEnum):
     ENV_NAMES = "env_names"
     """Names of variables that are handed on."""
     ENV_FILE = "env_file"
+    BEARER = "bearer"
     BEARER_VARIABLE = "bearer_variable"
     HEADER_VARIABLES = "header_variables"
+    REQUEST_OPTIONS = "request_options"
+    """An object of how requests are made, `headers` among them."""
     SECONDS = "seconds"
     MILLISECONDS = "milliseconds"
     ENABLED = "enabled"
@@ -58,6 +64,10 @@ class Variables(StrEnum):
     """`${env:X}`, `${userHome}`, `${workspaceFolder}`, `${input:ID}`."""
     BRACES = "braces"
     """`{env:X}` and `{file:PATH}`."""
+    COMMANDS = "commands"
+    """`$X`, `${X}`, and `$(command)`, which the host runs."""
+    SECRETS = "secrets"
+    """`${{ secrets.X }}`."""
 
 
 class WorkspaceSource(StrEnum):
@@ -81,6 +91,14 @@ class ConfigLocation:
     win32: str = ""
 
 
+def of_application(path: str) -> ConfigLocation:
+    """A file where desktop applications of the platform keep theirs."""
+    return ConfigLocation(linux=f"{{config}}/{path}", darwin=f"{{support}}/{path}", win32=f"{{appdata}}/{path}")
+
+
+MCP_SERVERS = ("mcpServers",)
+
+
 @dataclass(frozen=True)
 class Host:
     """One row of the table."""
@@ -91,22 +109,40 @@ class Host:
     root: tuple[str, ...]
     """Where the entries are: the keys from the top of the document."""
     user: ConfigLocation | None = None
+    elsewhere: ConfigLocation | None = None
+    """Where some versions keep the user's file: that one is taken if it is there and `user` is not."""
     project: str = ""
     """Below a project's directory."""
     keys: Mapping[str, Key] = field(default_factory=dict[str, Key])
     variables: Variables = Variables.NONE
     own_entry: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What our own entry says besides command, args and env."""
+    command_key: str = "command"
     command_line: str = ""
     """The key that holds program and arguments in one list, where the host writes them so."""
     env_key: str = "env"
+    name_key: str = ""
+    """The key in which an entry repeats its name; empty if it does not."""
+    is_list: bool = False
+    """Whether the entries are a list, in which `name_key` tells them apart."""
+    new_file: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What a file that is made has to say besides its servers."""
     per_project: tuple[str, ...] = ()
     """Where the user's file keeps entries of single projects: `*` stands for the project's directory."""
     workspace: WorkspaceSource = WorkspaceSource.NONE
     after: str = ""
     """What the user has to do for the host to see a change."""
+    paste_into: str = ""
+    """The dialog that takes an entry as JSON, of a host that has no file of its own."""
     unseen: str = ""
     """What it keeps where we do not look, and what that decides."""
+
+
+def entry_fields(entry: Any) -> Mapping[str, Any]:
+    """The keys of one entry; what a nested `transport` object says is one level up."""
+    fields = mapping(entry)
+    nested = mapping(fields.get("transport"))
+    return {**nested, **{key: value for key, value in fields.items() if key != "transport"}} if nested else fields
 
 
 _PART = re.compile(r"\{(\w+)(?:\|([^}]*))?\}")
@@ -129,6 +165,14 @@ class HostEnvironment:
         by_platform = {"linux": place.linux, "darwin": place.darwin, "win32": place.win32}
         text = by_platform.get(self.platform, place.linux) or place.any
         return Path(_PART.sub(self._folder, text)) if text else None
+
+    def user_file(self, host: Host) -> Path | None:
+        """The file with the servers of a host's user; None if the host has none on this platform."""
+        user = None if host.user is None else self.path(host.user)
+        other = None if host.elsewhere is None else self.path(host.elsewhere)
+        if user is not None and other is not None and not os.path.lexists(user) and os.path.lexists(other):
+            return other
+        return user
 
     def _folder(self, part: re.Match[str]) -> str:
         name, fallback = part.groups()

@@ -16,6 +16,7 @@ from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
 from goat_mcp.cli.hosts.toml_text import NotToml, edited_toml, read_toml
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.private_file import new_file
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -58,21 +59,34 @@ class HostFile:
         """The servers by name. Raises `ToolError(CONFIG)`."""
         found: Any = self.tree
         for key in self.root:
-            found = cast("dict[str, Any]", found).get(key, {}) if isinstance(found, dict) else None
+            found = cast("dict[str, Any]", found).get(key) if isinstance(found, dict) else None
         if found is None:
             return {}
+        if self.host.is_list:
+            return self._named(found)
         if not isinstance(found, dict):
             raise self._broken(f"{'.'.join(self.root)} is not an object of servers")
-        # YAML has names that are numbers.
-        return {str(name): entry for name, entry in cast("dict[Any, Any]", found).items()}
+        return dict(cast("dict[str, Any]", found))
+
+    def _named(self, found: Any) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for item in items(found):
+            name = mapping(item).get(self.host.name_key)
+            if not isinstance(name, str) or name in named:
+                what = f"two servers that are named {name!r}" if name in named else "an item without a name"
+                raise self._broken(f"{'.'.join(self.root)} holds {what}")
+            named[name] = item
+        if not named and found:
+            raise self._broken(f"{'.'.join(self.root)} is not a list of servers")
+        return named
 
     def changed(self, *, remove: Sequence[str], add: Mapping[str, Any]) -> bytes:
         """What the file holds with some entries out and others in. Raises `ToolError(CONFIG)`."""
         text = self.text
         try:
             if self.host.format == "yaml":
-                raise NotJson("is YAML, which goat-mcp does not edit")
-            if self.host.format == "toml":
+                edited = self._edited_yaml(text, remove, add)
+            elif self.host.format == "toml":
                 edited = edited_toml(text, self.root[0], remove=remove, add=add)
             else:
                 with_comments = self.host.format == "jsonc"
@@ -82,20 +96,32 @@ class HostFile:
         mark = _MARK if (self.data or b"").startswith(_MARK.encode()) else ""
         return (mark + edited).encode()
 
+    def _edited_yaml(self, text: str, remove: Sequence[str], add: Mapping[str, Any]) -> str:
+        from goat_mcp.settings.yaml_text import REMOVED, edited_list, edited_yaml
+
+        key = self.host.name_key
+        named = {name: {key: name, **entry} if key else entry for name, entry in add.items()}
+        try:
+            for name, value in self.host.new_file.items() if not self.tree else ():
+                text = edited_yaml(text, [name], value)
+            if self.host.is_list:
+                gone = [entry for name, entry in self.entries.items() if name in remove]
+                return edited_list(text, self.root, add=list(named.values()), remove=gone)
+            for name in remove:
+                text = edited_yaml(text, [*self.root, name], named.pop(name, REMOVED))
+            for name, entry in named.items():
+                text = edited_yaml(text, [*self.root, name], entry)
+        except ToolError as why:
+            raise self._broken(why.message) from None
+        return text
+
     def _yaml(self) -> dict[str, Any]:
-        import yaml
+        from goat_mcp.settings.yaml_text import read_yaml
 
         try:
-            found: Any = yaml.safe_load(self.text)
-        except (yaml.YAMLError, RecursionError, ValueError) as problem:
-            mark = getattr(problem, "problem_mark", None)
-            where = f"line {mark.line + 1}: " if mark is not None else ""
-            raise self._broken(f"{where}is not YAML") from None
-        if found is None:
-            return {}
-        if not isinstance(found, dict):
-            raise self._broken("is not a mapping")
-        return cast("dict[str, Any]", found)
+            return read_yaml(self.text)
+        except ToolError as why:
+            raise self._broken(why.message) from None
 
     def _broken(self, why: str) -> ToolError:
         return ToolError(

@@ -4,8 +4,8 @@ Everything is planned before anything is written. Our file is written first, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,14 @@ from goat_mcp.cli.hosts.own_entry import (
     own_launch,
     own_names,
 )
+from goat_mcp.cli.hosts.plain_secrets import PlainSecret, plain_secrets, stored_name, with_references
 from goat_mcp.cli.hosts.receipts import Receipts, Why, receipt
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.switches import off_switch, projects_without
-from goat_mcp.cli.hosts.translate import Translated, translated
+from goat_mcp.cli.hosts.translate import Translated, plain_text_note, translated
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
+from goat_mcp.state.secret_store import SecretStore, SecretTrouble
 
 _OURS = Host("goat-mcp", "goat-mcp", "json", ("mcpServers",))
 _HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")
@@ -61,12 +63,30 @@ class SourcePlan:
 
 @dataclass(frozen=True)
 class ImportPlan:
+    """`new_secrets` and `old_secrets` stand in plain text in entries that come, and in those that are there already.
+
+    `stored` are those of both that will be stored, each with its name.
+    """
+
     into: Change
     sources: Sequence[SourcePlan]
+    new_secrets: Sequence[PlainSecret] = ()
+    old_secrets: Sequence[PlainSecret] = ()
+    stored: Mapping[PlainSecret, str] = field(default_factory=dict[PlainSecret, str])
 
 
-def plan_import(sources: Sequence[Source], into: Path, environment: HostEnvironment, *, move: bool) -> ImportPlan:
-    """What an import would do. Raises `ToolError` for a file that cannot be read or edited."""
+def plan_import(
+    sources: Sequence[Source],
+    into: Path,
+    environment: HostEnvironment,
+    *,
+    move: bool,
+    names_of_secrets: Collection[str] | None = None,
+) -> ImportPlan:
+    """What an import would do. Raises `ToolError` for a file that cannot be read or edited.
+
+    `names_of_secrets` are taken already; if they are given, secrets in plain text are stored and replaced.
+    """
     ours = read_host_file(_OURS, into)
     merging = Merging(ours.entries)
     plans: list[SourcePlan] = []
@@ -80,8 +100,40 @@ def plan_import(sources: Sequence[Source], into: Path, environment: HostEnvironm
         ]
         change = _moved(source, servers, into, environment) if move else None
         plans.append(SourcePlan(source, servers, change))
-    after = ours.changed(remove=(), add=merging.new) if merging.new else ours.data
-    return ImportPlan(Change(into, ours.data, after), plans)
+    present = {
+        server.to: ours.entries[server.to] for plan in plans for server in plan.servers if server.to in ours.entries
+    }
+    new = [secret for name, entry in merging.new.items() for secret in plain_secrets(name, entry)]
+    old = [secret for name, entry in present.items() for secret in plain_secrets(name, entry)]
+    stored = {} if names_of_secrets is None else _named([*new, *old], names_of_secrets)
+    changed = {
+        name: with_references(present[name], _of(stored, name)) for name in {one.server for one in old if stored}
+    }
+    coming = {name: with_references(entry, _of(stored, name)) for name, entry in merging.new.items()}
+    add = {**changed, **coming}
+    after = ours.changed(remove=[*changed], add=add) if add else ours.data
+    plans = [replace(plan, servers=[_with_stored(server, stored) for server in plan.servers]) for plan in plans]
+    return ImportPlan(Change(into, ours.data, after), plans, new, old, stored)
+
+
+def _named(secrets: Sequence[PlainSecret], taken: Collection[str]) -> dict[PlainSecret, str]:
+    names: dict[PlainSecret, str] = {}
+    for secret in secrets:
+        names[secret] = stored_name(secret, {*taken, *names.values()})
+    return names
+
+
+def _of(stored: Mapping[PlainSecret, str], server: str) -> dict[PlainSecret, str]:
+    return {secret: name for secret, name in stored.items() if secret.server == server}
+
+
+def _with_stored(server: MergedServer, stored: Mapping[PlainSecret, str]) -> MergedServer:
+    """A secret that is stored is not in plain text any more."""
+    found = _of(stored, server.to)
+    outdated = {plain_text_note(secret.where) for secret in found}
+    notes = [note for note in server.notes if note not in outdated]
+    told = [f"{secret.where}: stored as the secret {name}" for secret, name in found.items()]
+    return replace(server, notes=(*notes, *told)) if found else server
 
 
 def _merged(
@@ -173,13 +225,23 @@ def new_entry(host: Host, into: Path, environment: HostEnvironment, options: Ser
 
 
 def carry_out(plan: ImportPlan, state: StateDirectory) -> None:
-    """Write what was planned: our file first, then each host's, with a receipt. Raises `ToolError`."""
+    """Write what was planned: secrets first, then our file, then each host's, with a receipt. Raises `ToolError`."""
+    if plan.stored:
+        _store(plan.stored, SecretStore(state))
     if plan.into.is_one and plan.into.after is not None:
         plan.into.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_bytes(plan.into.path, plan.into.after, was=plan.into.before, private=True)
     for one in plan.sources:
         if one.change is not None:
             write_host(one.source, one.change, state, why="move")
+
+
+def _store(secrets: Mapping[PlainSecret, str], store: SecretStore) -> None:
+    try:
+        for secret, name in secrets.items():
+            store.set(name, secret.secret)
+    except SecretTrouble as trouble:
+        raise ToolError(ErrorCode.CONFIG, str(trouble), "No file was changed.") from None
 
 
 def write_host(source: Source, change: Change, state: StateDirectory, *, why: Why) -> None:

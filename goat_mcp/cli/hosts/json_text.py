@@ -15,8 +15,10 @@ from goat_mcp.settings.json_spans import JsonObject, Member, TooManyItems, objec
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])', re.S)
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
-_COMMENT_BEHIND = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t\r]*)(?=\n)")
-_LINE_END = re.compile(r"[ \t]*\r?\n")
+_COMMENT_BEHIND = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)(?=\r?\n)")
+_LINE_END = re.compile(r"[ \t]*(?=\r?\n)")
+_BLANK_LINE = re.compile(r"\n[ \t]*\r?(?=\n)")
+_COMMA = re.compile(r"[ \t]*,")
 _INDENT = "  "
 _MAX_INDENT = 8
 
@@ -92,29 +94,43 @@ def _changed(
         return text[: found.start] + _whole(text, plain, found, add, newline) + text[found.end :]
     cuts = [_cut(text, member, found.members[-1]) for member in found.members if member.key in remove]
     last = stays[-1]
-    if last is not found.members[-1]:
-        # What came behind it goes, and the comma before that.
-        cuts.append((last.after, last.after + 1))
     lead = plain[stays[0].lead : stays[0].start]
     has_lines = "\n" in lead
     indent = lead.rpartition("\n")[2] if has_lines else ""
+    unit = _unit(plain) if has_lines else ""
     between = f",{newline}{indent}" if has_lines else ", "
-    unit = _unit(plain)
-    added = "".join(
-        between + _member(key, value, indent, unit if has_lines else "", newline) for key, value in add.items()
-    )
-    pieces = [*((start, end, "") for start, end in cuts), (last.end, last.end, added)]
+    added = between.join(_member(key, value, indent, unit, newline) for key, value in add.items())
+    comma = _COMMA.match(text, last.end)
+    behind = _COMMENT_BEHIND.match(text, comma.end() if comma else last.end)
+    is_last = last is found.members[-1]
+    if added and has_lines and behind and (is_last or (comma and comma.end() == last.after + 1)):
+        # The comment behind the last one stays behind it.
+        pieces = [*((start, end, "") for start, end in cuts), (behind.end(), behind.end(), newline + indent + added)]
+        pieces += [] if comma else [(last.end, last.end, ",")]
+    else:
+        if not is_last:
+            # What came behind it goes, and the comma before that.
+            cuts.append((last.after, last.after + 1))
+        pieces = [*((start, end, "") for start, end in cuts), (last.end, last.end, between + added if added else "")]
     for start, end, new in sorted(pieces, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
 def _cut(text: str, member: Member, last: Member) -> tuple[int, int]:
-    """Where a member is taken out: with what stands before it, but for a comment behind the one before."""
+    """Where a member is taken out: with the comments right above it and behind it, and no others."""
     end = member.end if member is last else member.after + 1
+    if own := _COMMENT_BEHIND.match(text, end):
+        end = own.end()
     behind = _COMMENT_BEHIND.match(text, member.lead, member.start)
-    # Without a line's end after it, that comment would swallow what comes next.
-    return (behind.end() if behind and _LINE_END.match(text, end) else member.lead), end
+    start = behind.end() if behind else member.lead
+    blank_lines = [found.end() for found in _BLANK_LINE.finditer(text, start, member.start)]
+    if blank_lines and text[start : blank_lines[-1]].strip():
+        start = blank_lines[-1]  # what is above it, with a blank line between, is about more than this one
+    if start != member.lead and not _LINE_END.match(text, end):
+        # Without a line's end after it, a comment that stays would swallow what comes next.
+        return member.start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))
+    return start, end
 
 
 def _whole(text: str, plain: str, found: JsonObject, add: Mapping[str, Any], newline: str) -> str:

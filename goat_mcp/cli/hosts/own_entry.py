@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goat_mcp.cli.hosts.host import Host
+from goat_mcp.cli.hosts.host import Host, entry_fields
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.upstreams.config.entry import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
@@ -67,7 +67,7 @@ def own_launch(upstreams: Path | None, options: ServeOptions = NO_OPTIONS) -> tu
 def own_entry(host: Host, launch: tuple[str, list[str]], env: Mapping[str, str]) -> dict[str, Any]:
     """The entry in the notation of `host`."""
     command, args = launch
-    words = {host.command_line: [command, *args]} if host.command_line else {"command": command, "args": args}
+    words = {host.command_line: [command, *args]} if host.command_line else {host.command_key: command, "args": args}
     variables = {host.env_key: dict(env)} if env else {}
     return {**host.own_entry, **words, **variables}
 
@@ -79,7 +79,7 @@ def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
 
 def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
     """Program and arguments of an entry; empty if it has none."""
-    fields = mapping(entry)
+    fields = entry_fields(entry)
     command, args = fields.get("command", fields.get("cmd")), fields.get("args")
     if inner := mapping(command):
         command, args = inner.get("path"), inner.get("args")
@@ -126,7 +126,7 @@ def _without(args: Sequence[str], flags: frozenset[str]) -> Iterator[str]:
 
 def _relaunched(entry: Any, command: str, args: Sequence[str]) -> dict[str, Any]:
     """The entry with another command line, in the notation that it has."""
-    fields = dict(mapping(entry))
+    fields = dict(entry_fields(entry))
     key = "command" if "command" in fields else "cmd"
     if inner := mapping(fields[key]):
         return {**fields, key: {**inner, "path": command, "args": list(args)}}

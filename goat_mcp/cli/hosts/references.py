@@ -13,6 +13,7 @@ from goat_mcp.cli.hosts.host import Variables
 KEYRING_SERVICE = "goat-mcp"
 _BRACED = re.compile(r"\$\{([^{}]*)\}")
 _BRACES = re.compile(r"(?<!\$)\{(env|file):([^{}]+)\}")
+_TEMPLATE = re.compile(r"\$\{\{\s*(\w+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _DOLLAR = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?\Z", re.S)
 # What our own files would take for a reference although the host passes it on as it is.
@@ -54,7 +55,11 @@ class Translation:
             if self.notation is Variables.BRACES:
                 return _BRACES.sub(lambda match: self._braces(*match.group(0, 1, 2)), text)
             return text
-        if self.notation is Variables.DOLLAR:
+        if self.notation is Variables.COMMANDS and "$(" in text:
+            raise Untranslatable("$(...) is a command that the host alone runs; store what it prints in the keyring")
+        if self.notation is Variables.SECRETS:
+            return _TEMPLATE.sub(lambda match: self._template(*match.group(0, 1, 2)), text)
+        if self.notation in (Variables.DOLLAR, Variables.COMMANDS):
             return _DOLLAR.sub(lambda match: self._variable(match.group(), match.group(1) or match.group(2)), text)
         if self.notation is Variables.SHELL:
             return _BRACED.sub(lambda match: self._variable(match.group(), match.group(1)), text)
@@ -80,6 +85,12 @@ class Translation:
             path = self.folder / path
         self._note(f"{whole}: the file has to be yours alone (chmod 600)")
         return f"${{file:{path}}}"
+
+    def _template(self, whole: str, kind: str, name: str) -> str:
+        if kind != "secrets":
+            raise Untranslatable(f"{whole} is known to the host alone")
+        self._note(f"{whole}: the host has it from its .env files; set the variable {name}")
+        return f"${{env:{name}}}"
 
     def _editors(self, whole: str, inner: str) -> str:
         kind, _, name = inner.partition(":")

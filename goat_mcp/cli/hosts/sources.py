@@ -41,7 +41,7 @@ class Source:
 
 def sources_of(host: Host, environment: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
     """The files of one host, those of a project if one is named. They need not be there."""
-    user = user_file(host, environment)
+    user = environment.user_file(host)
     if project is None:
         if user is not None:
             yield Source(read_host_file(host, user))
@@ -87,13 +87,8 @@ def readable_sources(
                 except ToolError as problem:
                     broken.append(Unreadable(host, path, problem))
         except ToolError as problem:
-            broken.append(Unreadable(host, user_file(host, environment), problem))
+            broken.append(Unreadable(host, environment.user_file(host), problem))
     return found, broken
-
-
-def user_file(host: Host, environment: HostEnvironment) -> Path | None:
-    """Where a host keeps its user's servers in this environment; None if that is not known."""
-    return None if host.user is None else environment.path(host.user)
 
 
 def is_here(source: Source, environment: HostEnvironment) -> bool:
@@ -123,7 +118,8 @@ def _host_like(file: Path) -> Host:
     if file.suffix == ".toml":
         return HOSTS["codex"]
     if file.suffix in (".yaml", ".yml"):
-        return HOSTS["goose"]
+        found = HOSTS["goose"]
+        return HOSTS["continue"] if "mcpServers" in read_host_file(found, file).tree else found
     if file.name == "claude_desktop_config.json":
         return HOSTS["claude-desktop"]
     tree = read_host_file(HOSTS["vscode"], file).tree

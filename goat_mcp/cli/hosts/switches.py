@@ -108,6 +108,25 @@ def _gemini(source: Source, environment: HostEnvironment) -> WhyOff:
     return why
 
 
+def _qwen(source: Source, environment: HostEnvironment) -> WhyOff:
+    user = [] if source.project is None else [_user_tree(source.host, environment)]
+    lists = [_object(tree, "mcp") for tree in (source.file.tree, *user)]
+    excluded = _in_any(lists, "excluded")
+    allowed = [names for names in (_names(tree, "allowed") for tree in lists) if names]
+
+    def why(name: str, entry: Any) -> str:
+        if _matches_any(name, excluded):
+            return "it is excluded in Qwen Code (mcp.excluded)"
+        is_allowed = all(_matches_any(name, patterns) for patterns in allowed)
+        return "" if is_allowed else "it is not among those that Qwen Code may start (mcp.allowed)"
+
+    return why
+
+
+def _matches_any(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)
+
+
 def _gemini_distrust(source: Source, user: Mapping[str, Any], user_file: Path | None) -> str:
     """Why no server of this project is started; empty if they are."""
     is_asked = _object(_object(user, "security"), "folderTrust").get("enabled") is True
@@ -148,11 +167,12 @@ _READERS: Mapping[str, Callable[[Source, HostEnvironment], WhyOff]] = {
     "gemini": _gemini,
     "codex": _codex,
     "copilot-cli": _copilot_cli,
+    "qwen": _qwen,
 }
 
 
 def _user_path(host: Host, environment: HostEnvironment) -> Path | None:
-    return None if host.user is None else environment.path(host.user)
+    return environment.user_file(host)
 
 
 def _user_tree(host: Host, environment: HostEnvironment) -> Mapping[str, Any]:

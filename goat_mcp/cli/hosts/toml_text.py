@@ -25,7 +25,9 @@ class NotToml(ValueError):
 
 @dataclass(frozen=True)
 class _Table:
-    """Lines from a header to the next one; comments right above a header are the header's."""
+    """Lines from a header to the next one; comments right above a header are the header's.
+
+    Comments behind a blank line are nobody's."""
 
     path: tuple[str, ...]
     start: int
@@ -102,7 +104,19 @@ def _tables(lines: Sequence[str]) -> list[_Table]:
             within = "" if within == quotes else within or quotes
     starts = [_above(lines, index) for index, _ in heads]
     ends = [*starts[1:], len(lines)][: len(starts)]
-    return [_Table(path, start, end) for (_, path), start, end in zip(heads, starts, ends, strict=True)]
+    return [
+        _Table(path, start, _own_end(lines, header + 1, end))
+        for (header, path), start, end in zip(heads, starts, ends, strict=True)
+    ]
+
+
+def _own_end(lines: Sequence[str], first: int, end: int) -> int:
+    """Where a table's own lines end: comments behind a blank line at its end are about something else."""
+    last = end
+    while last > first and (not (line := lines[last - 1].strip()) or line.startswith("#")):
+        last -= 1
+    blank = next((index for index in range(last, end) if not lines[index].strip()), end)
+    return blank if any(line.strip() for line in lines[blank:end]) else end
 
 
 def _above(lines: Sequence[str], header: int) -> int:

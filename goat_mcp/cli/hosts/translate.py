@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.cli.hosts.entry_keys import EntryDraft, NotImportable, texts_of, write
-from goat_mcp.cli.hosts.host import Host, Key
-from goat_mcp.cli.hosts.references import KEYRING_SERVICE, Translation, Untranslatable
+from goat_mcp.cli.hosts.host import Host, Key, entry_fields
+from goat_mcp.cli.hosts.references import Translation, Untranslatable
 from goat_mcp.cli.hosts.table import key_of
 from goat_mcp.core.redaction import Redactor, is_likely_secret
 from goat_mcp.core.substitution import Unresolved, secret_reference_in, substitute
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import is_goat
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
-
-_NOT_IN_USERS = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def translated(
             raise NotImportable("it is not an object")
         values = cast("dict[str, Any]", given)
         _check_is_json(name, values)
-        _fill(draft, host, values)
+        _fill(draft, host, entry_fields(values))
         if is_goat(str(draft.entry.get("command", "")), texts_of(draft.entry.get("args"))):
             return Translated(name, None, why_not="it is goat-mcp itself", is_goat=True)
         _finish(draft, project)
@@ -140,14 +137,18 @@ def _assumed(key: str, value: Any, environ: Mapping[str, str], missing: list[str
             return json.loads(json.dumps(resolved).replace("${", "$ {"))
 
 
+def plain_text_note(where: str) -> str:
+    return f"{where}: a secret in plain text"
+
+
 def _note_secrets(draft: EntryDraft) -> None:
     """Secrets that stand in the file itself are taken over, and the user hears where they could be instead."""
     for name, value in draft.env.items():
         if "${" not in value and is_likely_secret(name, value):
-            _note_keyring(draft, "env", name)
+            draft.notes.append(plain_text_note(f"env.{name}"))
     for name, value in draft.headers.items():
         if "${" not in value and is_likely_secret(name, value):
-            _note_keyring(draft, "headers", name)
+            draft.notes.append(plain_text_note(f"headers.{name}"))
     redactor = Redactor()
     args = texts_of(draft.entry.get("args"))
     for before, arg in zip(("", *args), args, strict=False):
@@ -157,11 +158,3 @@ def _note_secrets(draft: EntryDraft) -> None:
     url = str(draft.entry.get("url", ""))
     if redactor.text(url) != url:
         draft.notes.append("url: holds a secret; headers are the place for it")
-
-
-def _note_keyring(draft: EntryDraft, key: str, name: str) -> None:
-    user = _NOT_IN_USERS.sub("_", f"{draft.name}.{name}")
-    draft.notes.append(
-        f"{key}.{name}: a secret in plain text; to keep it in the keyring: keyring set {KEYRING_SERVICE} {user}, "
-        f"and write ${{keyring:{KEYRING_SERVICE}/{user}}} in its place"
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -118,10 +118,20 @@ def origin_of_rule(settings: Settings, effect: Effect, text: str) -> str:
     return _origin(settings, f"permissions.{effect.value}", text)
 
 
-def _origin(settings: Settings, key: str, text: str | None = None) -> str:
+def file_of_rule(settings: Settings, effect: Effect, text: str) -> Path | None:
+    """The settings file that a rule stands in; None for one of Claude Code's, a flag or a variable."""
+    return next((file for file, _ in _places(settings, f"permissions.{effect.value}", text)), None)
+
+
+def _places(settings: Settings, key: str, text: str | None) -> Iterator[tuple[Path, int]]:
     for file in settings.config_files:
         if (line := _line_of(file, key.split("."), text)) is not None:
-            return f"{file}:{line}"
+            yield file, line
+
+
+def _origin(settings: Settings, key: str, text: str | None = None) -> str:
+    for file, line in _places(settings, key, text):
+        return f"{file}:{line}"
     source = settings.source_of(key)
     variable = f"GOAT_MCP_{key.upper().replace('.', '__')}"
     in_words = {"environment": f"the environment variable {variable}", "flag": "the command line"}

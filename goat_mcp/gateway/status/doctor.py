@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from ipaddress import ip_address
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.patience import OF_A_PERSON, TO_THE_END
 from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
@@ -59,6 +61,7 @@ _EXIT: dict[ReasonCode, ExitCode] = {
 
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
+_OTHERS_ENTER = 0o011
 _MAX_FILES = 2000
 
 
@@ -92,47 +95,62 @@ def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
     if status.reason_code:
         yield _of(status.reason_code, name, status.detail)
     elif status.state is not UpstreamState.READY:
-        yield _of(ReasonCode.START_TIMEOUT, name, "it did not get ready while doctor waited")
+        yield _of(ReasonCode.STARTING, name, "it did not get ready while doctor waited")
     for withheld in status.withheld:
         if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
             yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
-    for collision in status.collisions:
-        yield _of(ReasonCode.NAME_COLLISION, name, collision)
-    for unchecked in status.unchecked_outputs:
-        yield Finding(
-            id="output_schema_unused",
-            about=name,
-            detail=f"its outputSchema is not used: {unchecked}",
-            fix="Report it to whoever makes the server; the tool itself works.",
-        )
-    if status.junk_lines:
-        yield Finding(
-            id="junk_on_stdout",
-            about=name,
-            detail=f"{status.junk_lines} lines on its stdout were no messages and were skipped",
-            fix="Report it to whoever makes the server: what it prints belongs on stderr.",
-        )
-    for mention in status.mentions:
-        yield Finding(
-            id="speaks_of_other_tools",
-            about=name,
-            detail=mention,
-            fix="Read that description yourself: one server has no business steering the use of another's tools.",
-        )
-    if status.escaped_tools:
-        yield Finding(
-            id="hidden_characters",
-            about=name,
-            detail=f"{status.escaped_tools} of its tools had invisible characters in their texts; they are shown now",
-            fix="Read those texts yourself before you trust the server.",
-        )
-    if status.escaped_results:
-        yield Finding(
-            id="hidden_characters_in_results",
-            about=name,
-            detail=f"{status.escaped_results} of its results had characters that hide or act on a terminal; shown",
-            fix="Find out what it wanted to hide before you trust the server.",
-        )
+    for noticed in _NOTICED:
+        for detail in noticed.details(status):
+            yield Finding(id=noticed.id, about=name, detail=detail, fix=noticed.fix)
+
+
+@dataclass(frozen=True)
+class _Noticed:
+    """What is known of an upstream that works. `details`: one for each finding."""
+
+    id: str
+    details: Callable[[UpstreamStatus], Iterable[str]]
+    fix: str
+
+
+def _counted(count: int, what: str) -> Iterable[str]:
+    return (f"{count} {what}",) if count else ()
+
+
+_NOTICED = (
+    _Noticed(
+        str(ReasonCode.NAME_COLLISION), lambda status: status.collisions, REASON_PAGES[ReasonCode.NAME_COLLISION].remedy
+    ),
+    _Noticed(
+        "output_schema_unused",
+        lambda status: (f"its outputSchema is not used: {each}" for each in status.unchecked_outputs),
+        "Report it to whoever makes the server; the tool itself works.",
+    ),
+    _Noticed(
+        "junk_on_stdout",
+        lambda status: _counted(status.junk_lines, "lines on its stdout were no messages and were skipped"),
+        "Report it to whoever makes the server: what it prints belongs on stderr.",
+    ),
+    _Noticed(
+        "speaks_of_other_tools",
+        lambda status: status.mentions,
+        "Read that description yourself: one server has no business steering the use of another's tools.",
+    ),
+    _Noticed(
+        "hidden_characters",
+        lambda status: _counted(
+            status.escaped_tools, "of its tools had invisible characters in their texts; they are shown now"
+        ),
+        "Read those texts yourself before you trust the server.",
+    ),
+    _Noticed(
+        "hidden_characters_in_results",
+        lambda status: _counted(
+            status.escaped_results, "of its results had characters that hide or act on a terminal; shown"
+        ),
+        "Find out what it wanted to hide before you trust the server.",
+    ),
+)
 
 
 def _of(code: ReasonCode, name: str, detail: str) -> Finding:
@@ -171,27 +189,40 @@ def _is_in_the_clear(url: str) -> bool:
 
 
 def state_findings(folder: Path) -> Iterator[Finding]:
-    """Files of the state directory that others may read: it holds tokens and what tools answered."""
-    if os.name != "posix":
+    """Files of the state directory that others can read: it holds tokens and what tools answered.
+
+    A file in a folder that others cannot enter is closed to them, whatever its own mode is: Python gives what it
+    compiles the mode of its source.
+    """
+    open_files = [] if os.name != "posix" else list(islice(_reachable_files(folder), _MAX_FILES))
+    if open_files:
+        shown = ", ".join(f"{path.relative_to(folder)} (mode {mode:04o})" for path, mode in open_files[:5])
+        more = f" and {len(open_files) - 5} more" if len(open_files) > 5 else ""
+        yield Finding(
+            id="state_file_open",
+            about=str(folder),
+            detail=f"others can read or write files of the state directory: {shown}{more}",
+            fix=f"chmod -R go-rwx '{folder}'",
+        )
+
+
+def _reachable_files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Files that somebody else can open, with their modes."""
+    try:
+        if not folder.lstat().st_mode & _OTHERS_ENTER:
+            return
+        entries = sorted(folder.iterdir())
+    except OSError:
         return
-    seen = 0
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            seen += 1
-            if seen > _MAX_FILES:
-                return
-            path = Path(parent, name)
-            try:
-                mode = path.lstat().st_mode
-            except OSError:
-                continue
-            if stat.S_ISREG(mode) and mode & _OTHERS:
-                yield Finding(
-                    id="state_file_open",
-                    about=str(path),
-                    detail=f"others may read or write it (mode {mode & 0o777:04o})",
-                    fix=f"chmod 600 '{path}'",
-                )
+    for path in entries:
+        try:
+            mode = path.lstat().st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode):
+            yield from _reachable_files(path)
+        elif stat.S_ISREG(mode) and mode & _OTHERS:
+            yield path, stat.S_IMODE(mode)
 
 
 def upstream_file_findings(file: Path) -> Iterator[Finding]:
@@ -232,26 +263,29 @@ def _written_secrets(content: Any) -> Iterator[str]:
                     yield f"{server}.{part}.{name}"
 
 
-MAX_WAIT_S = 35.0
-"""A little more than an upstream may take to start."""
 OnExamined = Callable[[UpstreamStatus], None]
 
 
 async def upstreams_examined(upstreams: Upstreams, only: Collection[str], on_examined: OnExamined) -> list[Finding]:
     """Connect to each, all at once, and list. `only` are names; none means all. `on_examined` is called for each."""
 
-    async def examine(config: UpstreamConfig) -> None:
-        await upstreams.relist(config.name, MAX_WAIT_S)
-        on_examined(_status_of(upstreams, config.name))
-
     chosen = [config for config in upstreams.configs if not only or config.name in only]
-    async with anyio.create_task_group() as group:
-        for config in chosen:
-            group.start_soon(examine, config)
+    names = [config.name for config in chosen]
+    # Whoever names a server waits for that one as long as it may take.
+    patience = TO_THE_END if only else OF_A_PERSON
+    heard: set[str] = set()
+
+    def hear(status: UpstreamStatus, _: float) -> None:
+        heard.add(status.name)
+        on_examined(status)
+
+    await upstreams.each_listed(hear, patience, names=names, again=True)
+    for name in names:
+        if name not in heard:
+            on_examined(_status_of(upstreams, name))
     # What arrives with the answers, as lines that are no messages, is in the status by now.
     statuses = [one for one in upstreams.status() if not only or one.name in only]
     findings = [finding for status in statuses for finding in upstream_findings(status)]
-    names = [config.name for config in chosen]
     for name, detail in await anyio.to_thread.run_sync(upstreams.suspicious, names):
         findings.append(
             Finding(

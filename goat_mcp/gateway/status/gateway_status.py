@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from goat_mcp.calls.hooks.command import HookCommand
@@ -20,14 +21,16 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.core.version import __version__
 from goat_mcp.files.search.deadline import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.status.last_runs import record_key
+from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 
 STATUS_URI = "goat://status"
-_OPERATORS = ("config_files", "upstream_files", "notices", "hooks", "ignored_keys")
-_OPERATORS_OF_UPSTREAM = ("stderr_tail", "file", "target")
+_OPERATORS = ("config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
+_OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
 class GatewayStatus:
@@ -52,8 +55,15 @@ class GatewayStatus:
         self._problems = problems
         self._started_s = started_s
 
-    def raw(self) -> dict[str, Any]:
-        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere."""
+    def upstreams(self) -> tuple[list[UpstreamStatus], Sequence[UpstreamConfig]]:
+        """How each stands now, and what is configured."""
+        return self._upstreams.status(), self._upstreams.configs
+
+    def raw(self, statuses: Sequence[UpstreamStatus] | None = None) -> dict[str, Any]:
+        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere.
+
+        `statuses` are those of the upstreams, if somebody has asked for them just now.
+        """
         now_s = time.time()
         configs = {config.name: config for config in self._upstreams.configs}
         return {
@@ -64,6 +74,7 @@ class GatewayStatus:
             "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],
+            "watched_files": [str(file) for file in _watched_files(self._settings)],
             "notices": list(self._settings.notices),
             "permissions": self._permissions(),
             "sandbox": self._sandbox_state(),
@@ -73,7 +84,7 @@ class GatewayStatus:
             "problems": self._problems(),
             "upstreams": [
                 upstream_entry(status, configs.get(status.name) if status.server else None, now_s)
-                for status in self._upstreams.status()
+                for status in (self._upstreams.status() if statuses is None else statuses)
             ],
             "ignored_keys": [
                 {"name": problem.name, "detail": problem.message, "file": problem.file}
@@ -140,6 +151,13 @@ class GatewayStatus:
         if reason:
             return {"kind": "none", "reason": f"goat-mcp runs as root and can make no cgroup: {reason}"}
         return {"kind": "cgroup", "reason": ""}
+
+
+def _watched_files(settings: Settings) -> Sequence[Path]:
+    """Those that are read again when they change, whether they are there or not."""
+    default = settings.default_upstreams
+    files = (*settings.upstreams, *([default] if default is not None else ()), *settings.watched_files)
+    return [file for file in files if file not in settings.contents]
 
 
 def _for_anybody(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,6 +243,7 @@ def _configured(config: UpstreamConfig) -> dict[str, Any]:
         "target": target.url.partition("?")[0] if is_http else target.command,
         "naming": config.naming,
         "start": config.start,
+        "record": record_key(config),
         "sandboxed": not is_http and target.sandbox is not None,
     }
 

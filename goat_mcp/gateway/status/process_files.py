@@ -24,6 +24,7 @@ from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
 if TYPE_CHECKING:  # whoever only reads the files does without
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
+    from goat_mcp.gateway.status.last_runs import LastRuns
 
 _STATUS_URI = "goat://status"
 _FOLDER = "status"
@@ -95,9 +96,17 @@ class StatusPublisher:
     It begins after the start, and nothing of it is on the way of a call.
     """
 
-    def __init__(self, status: GatewayStatus, files: ProcessFiles, announcements: Announcements, warn: Warn) -> None:
+    def __init__(
+        self,
+        status: GatewayStatus,
+        files: ProcessFiles,
+        announcements: Announcements,
+        warn: Warn,
+        last_runs: LastRuns | None = None,
+    ) -> None:
         self._status = status
         self._files = files
+        self._last_runs = last_runs
         self._warn = warn
         self._changed = anyio.Event()
         self._written: object = None
@@ -123,10 +132,13 @@ class StatusPublisher:
             self._changed.set()
 
     async def _write(self) -> None:
-        raw = self._status.raw()
+        statuses, configs = self._status.upstreams()
+        raw = self._status.raw(statuses)
         # To the end, also when we are cancelled meanwhile: the file that is removed then is the last one written.
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._write_in_thread, raw)
+            if self._last_runs is not None:
+                await anyio.to_thread.run_sync(self._last_runs.update, statuses, configs)
 
     def _write_in_thread(self, raw: dict[str, object]) -> None:
         document = self._status.without_secrets(raw)

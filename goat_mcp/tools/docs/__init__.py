@@ -58,6 +58,7 @@ class ToolPage:
             "description": spec.description,
             "toolset": spec.toolset,
             "off": self.off,
+            "effects": list(spec.effects),
             "sideEffect": spec.side_effect.value,
             "risk": spec.risk.name.lower(),
             "hints": spec.hints.wire(),
@@ -129,9 +130,10 @@ def _facts(spec: ToolSpec) -> str:
     hints = [words for hint, words in _HINTS.items() if spec.hints.wire()[hint]]
     return "\n".join(
         (
-            "| toolset | side effect | risk | hints |",
-            "| --- | --- | --- | --- |",
-            f"| {spec.toolset} | {spec.side_effect.value} | {spec.risk.name.lower()} | {', '.join(hints) or '-'} |",
+            "| effects | toolset | side effect | risk | hints |",
+            "| --- | --- | --- | --- | --- |",
+            f"| {', '.join(spec.effects)} | {spec.toolset} | {spec.side_effect.value} | {spec.risk.name.lower()} "
+            f"| {', '.join(hints) or '-'} |",
         )
     )
 

@@ -76,6 +76,8 @@ class UpstreamConfig:
     target: StdioLaunch | HttpEndpoint
     naming: str = "qualified"
     timeout_s: float = DEFAULT_TIMEOUT_S
+    start_timeout_s: float | None = None
+    """How long its start may take; None for what suits its launch (`launchers.start_timeout_s`)."""
     idle_timeout_s: float | None = None
     concurrency: int = DEFAULT_CONCURRENCY
     start: Literal["lazy", "eager"] = "lazy"

@@ -46,6 +46,7 @@ _OUR_KEYS = frozenset(
     {
         "naming",
         "timeout_s",
+        "start_timeout_s",
         "idle_timeout_s",
         "concurrency",
         "start",
@@ -134,6 +135,7 @@ def upstream_of(
         target=target,
         naming=_naming(given),
         timeout_s=_number(given, "timeout_s", DEFAULT_TIMEOUT_S),
+        start_timeout_s=_number(given, "start_timeout_s", 0.0) or None,
         idle_timeout_s=_number(given, "idle_timeout_s", 0.0) or None,
         concurrency=_concurrency(given),
         start=start,

@@ -17,6 +17,7 @@ from goat_mcp.catalog.schemas.parameter_names import may_hold_renamed, original_
 from goat_mcp.catalog.schemas.references import Local
 from goat_mcp.catalog.schemas.root_schema import ROOT_RULES, plain_root
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.effects import CHANGES, DELETES, MAY_CHANGE, NETWORK, PROGRAMS, READS
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
@@ -67,14 +68,17 @@ def claimed_risk(annotations: Mapping[str, Any]) -> Risk:
 
 def signalled_risk(name: str, input_schema: Mapping[str, Any]) -> Risk:
     """What the name's words and the input's fields give away."""
-    words = [word.lower() for word in _WORDS.findall(name)]
-    if not _DESTROYS.isdisjoint(words):
+    if not _DESTROYS.isdisjoint(word.lower() for word in _WORDS.findall(name)):
         return Risk.CRITICAL
-    # `get_run` and `list_commits` read; a destructive word counts wherever it stands.
-    changes = not _CHANGES.isdisjoint(words) and words[0] not in _READS
-    if changes or not _CODE_FIELDS.isdisjoint(map(str.lower, _fields(input_schema))):
+    if _says_it_changes(name) or not _CODE_FIELDS.isdisjoint(map(str.lower, _fields(input_schema))):
         return Risk.HIGH
     return Risk.NONE
+
+
+def _says_it_changes(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name)]
+    # `get_run` and `list_commits` read; a destructive word counts wherever it stands.
+    return not _CHANGES.isdisjoint(words) and words[0] not in _READS
 
 
 def _fields(input_schema: Mapping[str, Any]) -> Iterable[str]:
@@ -138,6 +142,23 @@ class UpstreamSpec(ToolSpec):
     effective_risk: Risk
     pin: str = ""
     """Hash of the definition that `entry` was made of, as `goat.lock` has it."""
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """As its own hints have it, and what its name and its fields give away (RSK-2)."""
+        stated: Mapping[str, Any] = self.entry.get("annotations") or _NOTHING_STATED
+        if self.effective_risk is Risk.CRITICAL:
+            words = [DELETES]
+        elif self.effective_risk <= Risk.LOW:
+            words = [READS]
+        else:
+            is_plain = _says_it_changes(self.native_name) or stated.get("readOnlyHint") is False
+            words = [CHANGES if is_plain else MAY_CHANGE]
+        if not _CODE_FIELDS.isdisjoint(map(str.lower, _fields(self.input_schema))):
+            words.append(PROGRAMS)
+        if stated.get("openWorldHint") is True:
+            words.append(NETWORK)
+        return tuple(words)
 
     @property
     def warnings(self) -> tuple[str, ...]:

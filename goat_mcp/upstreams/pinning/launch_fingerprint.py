@@ -14,16 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.config.launchers import launcher_of
 
-_RUNNERS = {
-    "npx": "npm",
-    "bunx": "npm",
-    "pnpx": "npm",
-    "uvx": "python",
-    "pipx": "python",
-    "docker": "image",
-    "podman": "image",
-}
 _NPM_PIN = re.compile(r"^(?:@[^/@]+/)?[^@/]+@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$")
 _PYTHON_PIN = re.compile(r"==[^,*]+$|@\d[\w.+!-]*$|@[0-9a-f]{40}(?:#.*)?$")
 _IMAGE_PIN = re.compile(r"@sha256:[0-9a-f]{64}$")
@@ -51,22 +43,9 @@ def launch_fingerprint(target: StdioLaunch | HttpEndpoint) -> str:
 
 def unpinned_launch(config: UpstreamConfig) -> str:
     """The package or image of a launch that may be another one tomorrow, and what to write; empty if there is none."""
-    target = config.target
-    if not isinstance(target, StdioLaunch):
-        return ""
-    words = [Path(target.command).name.removesuffix(".cmd").removesuffix(".exe"), *target.args]
-    kind = _RUNNERS.get(words[0])
-    if words[:2] in (["npm", "exec"], ["pnpm", "dlx"], ["yarn", "dlx"], ["uv", "tool"], ["bun", "x"]):
-        kind = "python" if words[0] == "uv" else "npm"
-        words = words[1:]
-    if words[0] in ("pipx", "docker", "podman", "tool") and words[1:2] == ["run"]:
-        words = words[1:]
-    elif kind == "image" or words[0] in ("pipx", "tool"):
-        return ""
-    package = _package(words[1:]) if kind else ""
-    if not package or kind is None:
-        return ""
-    return _advice(kind, package)
+    launcher = launcher_of(config.target)
+    package = _package(list(launcher.words)) if launcher is not None and launcher.kind else ""
+    return _advice(launcher.kind, package) if launcher is not None and package else ""
 
 
 def _advice(kind: str, package: str) -> str:

@@ -25,6 +25,7 @@ from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
+from goat_mcp.upstreams.status import STDERR_ENDS
 from goat_mcp.upstreams.transports.frames import FrameReader, encode, encode_frame
 from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
@@ -139,6 +140,8 @@ class StdioTransport:
     questions: set[int | str] = field(default_factory=set[int | str])
     """Ids of the process's own requests whose answers are not in the pipe yet: it may not be reading them."""
     direct: DirectDispatch = field(default_factory=DirectDispatch)
+    has_answered: bool = False
+    """Whether it was ever ready: one that never was has nothing to finish before it ends."""
 
     def was_written(self, request_id: int | str) -> bool:
         return request_id in self.unanswered
@@ -154,8 +157,12 @@ class StdioTransport:
             how = f"the process was killed by signal {-self.exit_status}"
         else:
             how = f"the process exited with status {self.exit_status}"
+        return f"{how}{self.stderr_end()}"
+
+    def stderr_end(self) -> str:
+        """The end of its stderr, to be added to what went wrong; empty if it wrote nothing."""
         tail = self.stderr_text()
-        return f"{how}; its stderr ends: {make_visible(tail[-600:])}" if tail else how
+        return f"{STDERR_ENDS}{make_visible(tail[-600:])}" if tail else ""
 
     @property
     def limits(self) -> NotificationLimits:

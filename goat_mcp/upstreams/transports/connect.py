@@ -26,7 +26,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, StartFailure, TransportF
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.callers import Callers
-from goat_mcp.upstreams.transports.child_pipes import Outbox
+from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.connection import Connection
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
@@ -88,7 +88,11 @@ async def connect(
                 raise StartFailure(ReasonCode.START_FAILED, failure.message) from None
             raise
         except TimeoutError:
-            raise StartFailure(ReasonCode.START_TIMEOUT, f"it did not answer within {start_timeout_s:g} s") from None
+            why = f"it did not answer within {start_timeout_s:g} s"
+            end = link.stderr_end() if isinstance(link, StdioTransport) else ""
+            raise StartFailure(ReasonCode.START_TIMEOUT, why + end) from None
+        if isinstance(link, StdioTransport):
+            link.has_answered = True
         yield connection
 
 

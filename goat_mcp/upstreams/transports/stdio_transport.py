@@ -88,7 +88,7 @@ async def stdio_transport(
                 not_before=not_before,
                 leader_is_outside=plan.has_process_namespace,
             )
-            await _stop(transport, process, tree, close_wait_s)
+            await _stop(transport, process, tree, close_wait_s, has_answered=link.has_answered)
             if not plan.leaves_nothing:
                 await anyio.to_thread.run_sync(plan.finish)
         if guard is not None:
@@ -143,11 +143,22 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
     return found
 
 
-async def _stop(transport: asyncio.SubprocessTransport, process: ChildPipes, tree: ProcessTree, wait_s: float) -> None:
-    """Close stdin, wait, TERM, wait, KILL: the process and all it started, also what left its group."""
+async def _stop(
+    transport: asyncio.SubprocessTransport,
+    process: ChildPipes,
+    tree: ProcessTree,
+    wait_s: float,
+    *,
+    has_answered: bool,
+) -> None:
+    """Close stdin, wait, TERM, wait, KILL: the process and all it started, also what left its group.
+
+    One that never answered hangs or still loads its code: TERM comes at once.
+    """
     process.close_stdin()
-    with anyio.move_on_after(wait_s):
-        await process.exited.wait()
+    if has_answered:
+        with anyio.move_on_after(wait_s):
+            await process.exited.wait()
     if sys.platform == "win32":
         with suppress(ProcessLookupError):
             transport.kill()

@@ -19,7 +19,7 @@ from goat_mcp.cli.hosts.translate import translated
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
 GOLDEN = Path(__file__).with_name("golden")
-GIVEN = {path.stem: path for path in sorted(GOLDEN.iterdir()) if not path.name.endswith(".out.json")}
+GIVEN = {path.stem: path for path in sorted(GOLDEN.glob("*.*")) if not path.name.endswith(".out.json")}
 HOME = Path("/home/me")
 ENVIRON = {"HOME": "/home/me", "SEARCH_KEY": "k", "DSN_FILE": "/etc/dsn"}
 

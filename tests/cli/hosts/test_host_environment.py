@@ -22,6 +22,18 @@ PLACES = {
         "windsurf": "/home/me/.codeium/windsurf/mcp_config.json",
         "zed": "/home/me/.config/zed/settings.json",
         "goose": "/home/me/.config/goose/config.yaml",
+        "cline": "/home/me/.cline/data/settings/cline_mcp_settings.json",
+        "roo": "/home/me/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        "kiro": "/home/me/.kiro/settings/mcp.json",
+        "continue": "/home/me/.continue/config.yaml",
+        "crush": "/home/me/.config/crush/crush.json",
+        "qwen": "/home/me/.qwen/settings.json",
+        "amp": "/home/me/.config/amp/settings.json",
+        "factory": "/home/me/.factory/mcp.json",
+        "antigravity": "/home/me/.gemini/config/mcp_config.json",
+        "warp": "/home/me/.warp/.mcp.json",
+        "augment": "/home/me/.augment/settings.json",
+        "trae": "/home/me/.config/Trae/User/mcp.json",
     },
     "darwin": {
         "claude-desktop": f"{MAC}/Claude/claude_desktop_config.json",
@@ -33,6 +45,18 @@ PLACES = {
         "windsurf": "/Users/me/.codeium/windsurf/mcp_config.json",
         "zed": "/Users/me/.config/zed/settings.json",
         "goose": "/Users/me/.config/goose/config.yaml",
+        "cline": "/Users/me/.cline/data/settings/cline_mcp_settings.json",
+        "roo": f"{MAC}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        "kiro": "/Users/me/.kiro/settings/mcp.json",
+        "continue": "/Users/me/.continue/config.yaml",
+        "crush": "/Users/me/.config/crush/crush.json",
+        "qwen": "/Users/me/.qwen/settings.json",
+        "amp": "/Users/me/.config/amp/settings.json",
+        "factory": "/Users/me/.factory/mcp.json",
+        "antigravity": "/Users/me/.gemini/config/mcp_config.json",
+        "warp": "/Users/me/.warp/.mcp.json",
+        "augment": "/Users/me/.augment/settings.json",
+        "trae": f"{MAC}/Trae/User/mcp.json",
     },
     "win32": {
         "claude-desktop": f"{ROAMING}/Claude/claude_desktop_config.json",
@@ -44,6 +68,18 @@ PLACES = {
         "windsurf": "C:/Users/me/.codeium/windsurf/mcp_config.json",
         "zed": f"{ROAMING}/Zed/settings.json",
         "goose": f"{ROAMING}/Block/goose/config/config.yaml",
+        "cline": "C:/Users/me/.cline/data/settings/cline_mcp_settings.json",
+        "roo": f"{ROAMING}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        "kiro": "C:/Users/me/.kiro/settings/mcp.json",
+        "continue": "C:/Users/me/.continue/config.yaml",
+        "crush": "C:/Users/me/.config/crush/crush.json",
+        "qwen": "C:/Users/me/.qwen/settings.json",
+        "amp": "C:/Users/me/.config/amp/settings.json",
+        "factory": "C:/Users/me/.factory/mcp.json",
+        "antigravity": "C:/Users/me/.gemini/config/mcp_config.json",
+        "warp": "C:/Users/me/.warp/.mcp.json",
+        "augment": "C:/Users/me/.augment/settings.json",
+        "trae": f"{ROAMING}/Trae/User/mcp.json",
     },
 }
 HOMES = {"linux": "/home/me", "darwin": "/Users/me", "win32": "C:/Users/me"}
@@ -79,3 +115,18 @@ def test_without_appdata_it_is_below_the_home() -> None:
     found = HostEnvironment("win32", Path("C:/Users/me"), {}).path(place)
 
     assert str(found) == f"{ROAMING}/Claude/claude_desktop_config.json"
+
+
+def test_a_file_that_some_versions_have_elsewhere_is_found_if_it_is_alone(tmp_path: Path) -> None:
+    environment = HostEnvironment("linux", tmp_path, {})
+    today = tmp_path / ".gemini" / "config" / "mcp_config.json"
+    before = tmp_path / ".gemini" / "antigravity" / "mcp_config.json"
+
+    found = [environment.user_file(HOSTS["antigravity"])]
+    for file in (before, today):
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+        found.append(environment.user_file(HOSTS["antigravity"]))
+
+    assert found == [today, before, today]
+    assert environment.user_file(HOSTS["jetbrains"]) is None

@@ -139,3 +139,38 @@ def test_what_does_not_concern_the_servers_keeps_its_bytes(data: st.DataObject) 
     after = edited_json(lead + inner + tail, ["servers"], remove=[*servers][:1], add={"goat": 1}, with_comments=True)
 
     assert after.startswith(lead) and after.endswith(tail)
+
+
+COMMENTED = """\
+{
+  "mcpServers": {
+    // about all servers
+
+    // a is old
+    "a": {"command": "a"}, // behind a
+    // b is good
+    "b": {
+      // inside b
+      "command": "b" // behind command
+    }, // behind b
+    /* c */
+    "c": {"command": "c"} // behind c
+    // "off": {"command": "commented out"}
+  }
+}
+"""
+OF_A = ["// a is old", '"a": {"command": "a"}, // behind a']
+OF_B = ["// b is good", '"b": {', "// inside b", '"command": "b" // behind command', "}, // behind b"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(("gone", "kept"), [(["a", "c"], OF_B), (["b", "c"], OF_A), (["c"], [*OF_A, *OF_B])])
+def test_comments_of_members_that_stay_are_kept_in_their_places(gone: list[str], kept: list[str], newline: str) -> None:
+    text = COMMENTED.replace("\n", newline)
+
+    edited = edited_json(text, ["mcpServers"], remove=gone, add={"goat": {"command": "g"}}, with_comments=True)
+
+    assert [line.strip() for line in edited.split(newline)] == [
+        *("{", '"mcpServers": {', "// about all servers", "", *kept),
+        *('"goat": {', '"command": "g"', "}", '// "off": {"command": "commented out"}', "}", "}", ""),
+    ]

@@ -66,7 +66,11 @@ class Desk:
         return json.loads(self.into.read_text())["mcpServers"]
 
 
-EDITABLE = [path for path in sorted(GOLDEN.iterdir()) if path.suffix in (".json", ".toml") and ".out." not in path.name]
+EDITABLE = [
+    path
+    for path in sorted(GOLDEN.glob("*.*"))
+    if path.suffix in (".json", ".toml", ".yaml") and ".out." not in path.name
+]
 
 
 @pytest.mark.parametrize("given_file", EDITABLE, ids=lambda path: path.stem)

@@ -47,6 +47,31 @@ def brought(home: Path, host: str, project: Path | None = None, sources: list[So
 @pytest.mark.parametrize(
     ("settings", "off"),
     [
+        ({"excluded": ["se*"]}, {"second": "is excluded in Qwen Code (mcp.excluded)"}),
+        ({"allowed": ["?irst", "second"]}, {"third": "is not among those that Qwen Code may start (mcp.allowed)"}),
+        ({"allowed": []}, {}),
+        ({"excluded": ["[f]irst"]}, {}),
+    ],
+)
+def test_what_qwen_code_may_not_start_comes_switched_off(
+    tmp_path: Path, settings: dict[str, Any], off: dict[str, str]
+) -> None:
+    written(tmp_path / ".qwen" / "settings.json", {**SERVERS, "mcp": settings})
+
+    assert brought(tmp_path, "qwen") == off
+
+
+def test_the_users_lists_of_qwen_code_count_for_a_project(tmp_path: Path) -> None:
+    written(tmp_path / ".qwen" / "settings.json", {"mcp": {"excluded": ["first"]}})
+    project = tmp_path / "project"
+    written(project / ".qwen" / "settings.json", SERVERS)
+
+    assert set(brought(tmp_path, "qwen", project)) == {"first"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "off"),
+    [
         ({"mcp": {"excluded": ["Second"]}}, ["second"]),
         ({"mcp": {"allowed": ["second"]}}, ["first", "third"]),
         ({"mcp": {"allowed": []}}, []),

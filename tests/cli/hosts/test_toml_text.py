@@ -90,3 +90,25 @@ def test_what_was_added_can_be_taken_out_again_byte_for_byte(servers: dict[str, 
 
     assert tomllib.loads(added)["mcp_servers"] == {**tomllib.loads(CONFIG)["mcp_servers"], **names}
     assert back.rstrip("\n") == CONFIG.rstrip("\n")
+
+
+def test_comments_that_are_not_the_tables_own_stay() -> None:
+    text = """\
+# a is old
+[mcp_servers.a]
+command = "a"
+# end of a
+
+# the good ones
+
+# b is good
+[mcp_servers.b]
+command = "b"  # behind b
+"""
+
+    edited = edited_toml(text, "mcp_servers", remove=["a"], add={"goat": {"command": "g"}})
+
+    assert [line for line in edited.splitlines() if line] == [
+        *("[mcp_servers.goat]", 'command = "g"', "# the good ones", "# b is good"),
+        *("[mcp_servers.b]", 'command = "b"  # behind b'),
+    ]

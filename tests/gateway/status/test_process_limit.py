@@ -55,7 +55,7 @@ def test_what_limits_the_processes_of_a_command_is_in_status(
     gateway = Gateway(settings, approval=Approval.HOST, state=StateDirectory(tmp_path / "state"))
 
     document: dict[str, Any] = gateway.status.document()
-    command._print(document, "head")  # pyright: ignore[reportPrivateUsage]
+    command._print(document, "head", {})  # pyright: ignore[reportPrivateUsage]
 
     assert document["process_limit"] == {"kind": kind, "reason": reason}
     says_it = "the number of processes of a command is not limited" in capsys.readouterr().out

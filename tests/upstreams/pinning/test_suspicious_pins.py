@@ -15,6 +15,7 @@ from goat_mcp.gateway.status import doctor
 from goat_mcp.gateway.status.doctor import upstreams_examined
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamTool, upstream_tool
+from goat_mcp.upstreams.patience import Patience
 from goat_mcp.upstreams.status import ReasonCode
 from tests.cli.test_call import run
 from tests.upstreams.changing import Changing, tool
@@ -42,7 +43,7 @@ async def test_f13_12_first_sights_that_are_suspicious_are_listed_by_doctor_and_
     changing: Changing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It is listed already: waiting for another list would be in vain.
-    monkeypatch.setattr(doctor, "MAX_WAIT_S", 0.5)
+    monkeypatch.setattr(doctor, "OF_A_PERSON", Patience(0.5))
     async with fleet(changing.folder, {"x": changing.entry()}) as running:
         assert (await running.call("mcp__x__t")).text == "t ran"
         findings = await upstreams_examined(running.upstreams, (), lambda status: None)

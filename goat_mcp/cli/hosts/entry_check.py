@@ -1,0 +1,63 @@
+"""What `goat-mcp doctor` finds in the hosts' files: entries of goat-mcp that cannot work, files that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from goat_mcp.cli.hosts.host import HostEnvironment, WorkspaceSource
+from goat_mcp.cli.hosts.own_entry import command_exists, launch_of, names_workspace, own_names
+from goat_mcp.cli.hosts.sources import Source, readable_sources
+from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.core.json_values import mapping
+from goat_mcp.gateway.status.doctor import USAGE, Finding
+
+
+@dataclass(frozen=True)
+class ExaminedHosts:
+    """`count` is how many files there are."""
+
+    count: int
+    findings: Sequence[Finding]
+
+
+def examine_host_files(environment: HostEnvironment, *, has_workspace: bool) -> ExaminedHosts:
+    """The user's files of all hosts. `has_workspace`: the user's settings name one, so that no entry has to."""
+    sources, broken = readable_sources(HOSTS.values(), environment)
+    there = [source for source in sources if source.file.data is not None]
+    findings = [
+        Finding(
+            id="host_file",
+            about=str(one.path or one.host.title),
+            detail=one.problem.message,
+            fix="Fix the file; the host needs it.",
+        )
+        for one in broken
+    ]
+    findings += [finding for source in there for finding in _entries_examined(source, has_workspace)]
+    return ExaminedHosts(len(there) + len(broken), findings)
+
+
+def _entries_examined(source: Source, has_workspace: bool) -> Iterator[Finding]:
+    host, entries = source.host, source.file.entries
+    for name in own_names(host, entries):
+        entry = mapping(entries[name])
+        if entry.get("disabled") is True or entry.get("enabled") is False:
+            continue
+        command, _ = launch_of(host, entry)
+        where = f"{host.title} starts goat-mcp ({name} in {source.file.path})"
+        if not command_exists(command):
+            yield Finding(
+                id="host_entry_command",
+                about=host.name,
+                detail=f"{where} with {command}, which does not exist",
+                fix=f"Write today's command: goat-mcp install {host.name}",
+                exit_code=USAGE,
+            )
+        if host.workspace is WorkspaceSource.NONE and not has_workspace and not names_workspace(host, entry):
+            yield Finding(
+                id="host_entry_workspace",
+                about=host.name,
+                detail=f"{where} without a workspace, and the host names none: file tools answer E_NO_WORKSPACE",
+                fix=f"Name one: goat-mcp install {host.name} --workspace DIR",
+            )

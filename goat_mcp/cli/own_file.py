@@ -1,0 +1,57 @@
+"""A file of the user's own that a command edits: shown as a diff, backed up, and replaced in one step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from goat_mcp.cli.host_changes import say_diff
+from goat_mcp.cli.hosts.host_file import read_bytes, replace_bytes
+from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.core.errors import ErrorCode, ToolError
+
+_BACKUP = ".bak"
+NOTHING_WRITTEN = "Nothing was written (--dry-run)."
+
+
+def text_of(path: Path) -> str:
+    """What the file holds; empty if there is none. Raises `ToolError`."""
+    try:
+        return (read_bytes(path) or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise ToolError(ErrorCode.CONFIG, f"{path}: is not UTF-8 text", "Fix the file first.") from None
+
+
+def change_of(path: Path, text: str) -> Change:
+    """The file with `text` in place of what it holds."""
+    before = read_bytes(path)
+    return Change(path, before, before if before is None and not text else text.encode())
+
+
+def write_change(change: Change) -> None:
+    """Write it, with what was there before beside it. Only the user can read either. Raises `ToolError`."""
+    if not change.is_one:
+        return
+    change.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if change.before is not None:
+        backup = backup_of(change.path)
+        replace_bytes(backup, change.before, was=read_bytes(backup), private=True)
+    replace_bytes(change.path, change.after, was=change.before, private=True)
+
+
+def backup_of(path: Path) -> Path:
+    """Where the content before the last change is kept."""
+    real = path.resolve()
+    return real.with_name(real.name + _BACKUP)
+
+
+def say_change(change: Change, *, dry_run: bool) -> None:
+    """The diff, and where it is or would be written."""
+    say_diff(change)
+    if dry_run:
+        click.echo(NOTHING_WRITTEN)
+    elif change.before is not None:
+        click.echo(f"Written: {change.path} (before: {backup_of(change.path).name})")
+    else:
+        click.echo(f"Written: {change.path}")

@@ -1,0 +1,128 @@
+"""The settings files that commands edit: yours, or the project's. Nothing is written that a server could not read."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from goat_mcp.cli.host_changes import shown_diff
+from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.cli.own_file import change_of, say_change, text_of, write_change
+from goat_mcp.cli.running_servers import fields, readers_of, say_followers, who
+from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import mapping
+from goat_mcp.gateway.settings_check import settings_problems
+from goat_mcp.settings.settings import path_keys
+from goat_mcp.settings.yaml_text import REMOVED, edited_yaml, read_yaml
+from goat_mcp.state.directory import StateDirectory, config_folder
+from goat_mcp.state.trust import FILE_NAME
+from goat_mcp.state.trust.project import whole_project
+from goat_mcp.state.trust.settings_file import find_project_file
+from goat_mcp.state.trust.store import TrustStore
+
+in_project = click.option(
+    "--project", "in_project", is_flag=True, help=f"The {FILE_NAME} of the current directory in place of yours."
+)
+
+
+def settings_path(in_project: bool) -> Path:
+    """The file that a command edits. It need not be there."""
+    return (Path.cwd().resolve() if in_project else config_folder()) / FILE_NAME
+
+
+@dataclass(frozen=True)
+class SettingsEdit:
+    """One file, before and after. `is_trusted`: the user has trusted what it held, so that they trust this, too."""
+
+    change: Change
+    in_project: bool
+    is_trusted: bool = False
+
+    @property
+    def path(self) -> Path:
+        return self.change.path
+
+    def write(self) -> None:
+        """Raises `ToolError`."""
+        write_change(self.change)
+        if self.is_trusted:
+            _trust(self.path)
+
+    def say(self, *, dry_run: bool, are_followed: bool = True) -> None:
+        """The diff, where it was written, and who follows it."""
+        if not self.change.is_one:
+            click.echo(f"{self.path} says so already.")
+            return
+        say_change(self.change, dry_run=dry_run)
+        if dry_run:
+            return
+        if self.in_project and not self.is_trusted:
+            click.echo(
+                escaped(
+                    "Of a project's file only what it denies counts until you trust it: "
+                    f"goat-mcp trust {shlex.quote(str(self.path.parent))}"
+                )
+            )
+        elif are_followed or not (readers := readers_of(self.path)):
+            say_followers(readers_of(self.path))
+        else:
+            click.echo(escaped(f"Read at the next start only, of {', '.join(map(who, readers))}"))
+
+    def fields(self, *, dry_run: bool) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "file": str(self.path),
+            "changed": self.change.is_one and not dry_run,
+            "dry_run": dry_run,
+            "diff": shown_diff(self.change),
+            "running": [] if dry_run else fields(readers_of(self.path)),
+        }
+
+
+def edited_settings(in_project: bool, edit: Callable[[str], str]) -> SettingsEdit:
+    """What `edit` makes of the file's text. Raises `ToolError` if that would be no usable settings file."""
+    path = settings_path(in_project)
+    before = text_of(path)
+    try:
+        after = edit(before)
+    except ToolError as broken:
+        raise ToolError(broken.code, f"{path}: {broken.message}", broken.suggestion) from None
+    known = {(one.key, one.what) for one in settings_problems(path, before.encode())}
+    new = [one for one in settings_problems(path, after.encode()) if (one.key, one.what) not in known]
+    if new:
+        raise ToolError(ErrorCode.CONFIG, "\n".join(f"{one.key}: {one.what}" for one in new), "Nothing was written.")
+    return SettingsEdit(change_of(path, after), in_project, in_project and _is_trusted(path))
+
+
+def _is_trusted(path: Path) -> bool:
+    found = find_project_file(path.parent)
+    known = TrustStore(StateDirectory.default()).of(path)
+    return found is not None and known is not None and whole_project(found, path_keys()).sha256 == known.sha256
+
+
+def _trust(path: Path) -> None:
+    if (found := find_project_file(path.parent)) is not None:
+        TrustStore(StateDirectory.default()).trust(path, whole_project(found, path_keys()).sha256)
+
+
+def without_key(text: str, key: str) -> str:
+    """The text without a key, and without the levels above it that would be empty."""
+    path = key.split(".")
+    text = edited_yaml(text, path, REMOVED)
+    while (path := path[:-1]) and value_in(read_yaml(text), ".".join(path)) == {}:
+        text = edited_yaml(text, path, REMOVED)
+    return text
+
+
+def value_in(tree: Mapping[str, Any], key: str) -> Any:
+    """What a tree holds under a key; None if nothing."""
+    found: Any = tree
+    for name in key.split("."):
+        found = mapping(found).get(name)
+    return found

@@ -1,0 +1,186 @@
+"""`goat-mcp config`: settings read with their source, changed with comments kept, and checked line by line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal_run import COLUMNS, run_on_terminal
+from tests.cli.test_servers import ok, own, refused, write
+from tests.cli.test_undo import Shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    return Shell(folder, tmp_path / "state")
+
+
+@pytest.fixture
+def file(shell: Shell) -> Path:
+    return write(
+        own(shell, "goat-mcp.yaml"), "# mine\noutput:\n  max_chars: 20000  # enough\ncatalog: {deny: [Bash]}\n"
+    )
+
+
+def test_get_prints_the_value_and_where_it_comes_from(shell: Shell, file: Path) -> None:
+    done = shell.run("config", "get", "output.max_chars")
+    assert (done.stdout, done.stderr) == ("20000\n", f"from {file}:3\n")
+
+    done = shell.run("config", "get", "output.max_chars", GOAT_MCP_OUTPUT__MAX_CHARS="30000")
+    assert (done.stdout, done.stderr) == ("30000\n", "from the environment variable GOAT_MCP_OUTPUT__MAX_CHARS\n")
+
+    assert json.loads(ok(shell, "config", "get", "mode", "--json")) == {
+        "key": "mode",
+        "value": "default",
+        "source": "default",
+        "origin": "the default",
+    }
+
+
+def test_list_shows_what_somebody_has_set(shell: Shell, file: Path) -> None:
+    assert ok(shell, "config", "list").splitlines() == [
+        "key\tvalue\tfrom",
+        f"output.max_chars\t20000\t{file}:3",
+        f'catalog.deny\t["Bash"]\t{file}:4',
+    ]
+    assert len(json.loads(ok(shell, "config", "list", "--all", "--json"))) > 50
+    lines = run_on_terminal(
+        "config", "list", "catalog", cwd=shell.folder, variables={"XDG_CONFIG_HOME": str(file.parents[1])}
+    )
+    assert max(map(len, lines)) <= COLUMNS
+    assert lines[0].split() == ["key", "value", "from"]
+
+
+def test_set_and_unset_keep_comments_and_say_who_follows(shell: Shell, file: Path) -> None:
+    shown = ok(shell, "config", "set", "output.max_chars", "50000")
+    assert "-  max_chars: 20000  # enough\n+  max_chars: 50000  # enough" in shown
+
+    document = json.loads(ok(shell, "config", "set", "catalog.deny", "Bash", "Edit", "--json"))
+    assert (document["changed"], document["followed"], document["now"]["value"]) == (True, True, ["Bash", "Edit"])
+    assert not json.loads(ok(shell, "config", "set", "mode", "plan", "--json"))["followed"]
+
+    ok(shell, "config", "unset", "catalog.deny")
+    assert file.read_text() == "# mine\noutput:\n  max_chars: 50000  # enough\nmode: plan\n"
+    assert file.with_name("goat-mcp.yaml.bak").read_text().endswith("mode: plan\n")
+
+
+def test_a_file_is_made_if_there_is_none_and_a_path_is_meant_from_here(shell: Shell) -> None:
+    ok(shell, "config", "set", "workspace", "sub/..")
+
+    file = own(shell, "goat-mcp.yaml")
+    assert file.read_text() == f"workspace:\n  - {shell.folder}/sub/..\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_dry_run_writes_nothing(shell: Shell, file: Path) -> None:
+    before = file.read_text()
+
+    assert "Nothing was written (--dry-run)." in ok(shell, "config", "set", "mode", "plan", "--dry-run")
+    assert file.read_text() == before
+
+
+def test_a_key_below_a_setting_with_names_of_the_users_own(shell: Shell) -> None:
+    ok(shell, "config", "set", "tools.telegram.token", "${env:TELEGRAM}")
+    ok(shell, "config", "set", "profiles.review.read_only", "true")
+
+    assert ok(shell, "config", "get", "tools.telegram.token") == "${env:TELEGRAM}\n"
+    assert ok(shell, "config", "get", "profiles.review.read_only") == "true\n"
+    assert "profiles.review.readonly: no such setting" in refused(
+        shell, "config", "set", "profiles.review.readonly", "true"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("set", "output.maxchars", "1"), "did you mean output.max_chars"),
+        (("set", "max_chars", "30000"), "output.max_chars"),
+        (("set", "output.max_chars", "lots"), "output.max_chars: wants a whole number; got 'lots'"),
+        (("set", "catalog.deny", "Bsh"), "'Bsh' names no tool; did you mean Bash?"),
+        (("set", "permissions.deny", "Bash("), "the brackets do not close"),
+        (("set", "mode", "plan", "default"), "mode takes one value, got 2"),
+        (("set", "agent.key", "sk-123456789012"), "goat-mcp secret set agent-key"),
+        (("get", "catalog.alow"), "did you mean catalog.allow"),
+        (("unset", "mode"), "mode is not set there"),
+        (("list", "nothing-like-it"), "no setting 'nothing-like-it'"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(shell: Shell, file: Path, words: tuple[str, ...], told: str) -> None:
+    before = file.read_text()
+
+    assert told in refused(shell, "config", *words)
+    assert file.read_text() == before
+
+
+def test_a_broken_file_can_be_fixed_with_set_and_unset(shell: Shell, file: Path) -> None:
+    file.write_text("mode: fast\ncatalgo: {}\n")
+
+    ok_after_first = shell.run("config", "set", "mode", "plan")
+    assert "mode: plan" in file.read_text(), ok_after_first.stderr
+    assert ok(shell, "config", "unset", "catalgo")
+    assert file.read_text() == "mode: plan\n"
+
+
+def test_validate_names_every_problem_with_its_line(shell: Shell, file: Path) -> None:
+    broken = "catalog:\n  deny:\n    - Read\n    - Bsh\npermissions:\n  allow: ['Bash(']\n  deny:\n    - Nope\n"
+    file.write_text(broken)
+    servers = write(own(shell), '{"mcpServers": {\n  "a": {"command": "a"},\n  "b": {"comand": 7}\n}}')
+
+    done = shell.run("config", "validate")
+
+    assert done.returncode == 1
+    assert f"  {file}:4: catalog.deny.1: 'Bsh' names no tool; did you mean Bash?" in done.stdout
+    assert f"  {file}:6: permissions.allow.0: rule 'Bash(': the brackets do not close" in done.stdout
+    assert f"  {file}:8: permissions.deny.0: rule 'Nope': names no tool" in done.stdout
+    assert f"  {servers}:3: mcpServers.b: " in done.stdout
+    (yaml, _) = json.loads(shell.run("config", "validate", "--json").stdout)
+    assert [problem["line"] for problem in yaml["problems"]] == [6, 8, 4]
+
+    file.write_text("mode: [\n")
+    assert f"{file}:" in refused_out(shell, str(file))
+    good = write(shell.folder / "good.yaml", "mode: plan\n")
+    assert ok(shell, "config", "validate", str(good)) == f"{good}: no problems\n"
+    assert "cannot be read" in refused_out(shell, "missing.yaml")
+
+
+def refused_out(shell: Shell, file: str) -> str:
+    done = shell.run("config", "validate", file)
+    assert done.returncode == 1
+    return done.stdout
+
+
+def test_presets_are_listed_and_one_is_chosen(shell: Shell, file: Path) -> None:
+    assert [one["name"] for one in json.loads(ok(shell, "config", "preset", "--json"))] == [
+        "claude_code",
+        "core",
+        "read_only",
+    ]
+    ok(shell, "config", "preset", "read_only")
+    assert "read_only\tyes" in ok(shell, "config", "preset")
+    assert "allow" in file.read_text()
+    ok(shell, "config", "preset", "--all")
+    assert "allow" not in file.read_text()
+    assert "did you mean core?" in refused(shell, "config", "preset", "cor")
+
+
+def test_a_trusted_projects_file_stays_trusted_when_its_user_edits_it(shell: Shell) -> None:
+    project = write(shell.folder / "goat-mcp.yaml", "mode: plan\n")
+
+    assert "until you trust it" in ok(shell, "config", "set", "--project", "output.max_chars", "40000")
+    trust = json.loads(shell.run("trust", ".", "--json").stdout)
+    ok(shell, "trust", ".", "--yes", trust["sha256"])
+    ok(shell, "config", "set", "--project", "output.max_chars", "50000")
+
+    assert ok(shell, "config", "get", "output.max_chars") == "50000\n"
+    assert shell.run("config", "get", "output.max_chars").stderr == f"from {project}:3\n"
+
+
+def test_path_prints_the_files_that_are_read(shell: Shell, file: Path) -> None:
+    found = {one["what"]: one for one in json.loads(ok(shell, "config", "path", "--json"))}
+
+    assert found["settings"] == {"what": "settings", "path": str(file), "exists": True}
+    assert found["servers"]["exists"] is False
