@@ -9,22 +9,20 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import os
-import pty
 import re
-import select
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyte
+import pyte  # pyright: ignore[reportMissingTypeStubs]
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
+
+from tests.cli.terminal_session import TerminalSession
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -78,25 +76,11 @@ def _project(folder: Path) -> dict[str, str]:
 def _printed(command: str, environment: Mapping[str, str]) -> bytes:
     """What the command writes to a terminal."""
     program, *words = shlex.split(command)
-    ours, theirs = pty.openpty()
-    size = {"COLUMNS": str(COLUMNS), "LINES": str(LINES)}
-    with subprocess.Popen(
-        [str(Path(sys.executable).with_name(program)), *words],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**environment, **size},
-        cwd=environment["PWD"],
-    ):
-        os.close(theirs)
-        printed = b""
-        while select.select([ours], [], [], TIMEOUT_S)[0]:
-            try:
-                printed += os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-    os.close(ours)
-    return printed
+    argv = [str(Path(sys.executable).with_name(program)), *words]
+    folder = Path(environment["PWD"])
+    with TerminalSession(argv, cwd=folder, variables=environment, columns=COLUMNS, rows=LINES) as session:
+        session.end(TIMEOUT_S)
+        return session.output
 
 
 def _screen(printed: bytes) -> list[list[tuple[str, str]]]:

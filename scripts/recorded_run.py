@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,13 +23,17 @@ def main() -> int:
         sys.stderr.write("There is no bubblewrap here; nothing was recorded.\n")
         return 1
     steps = [step.split("\n\n", 1)[1] for step in re.split(r"\n\n(?=\d+\. )", done.stdout.rstrip())]
-    between = _RECORDED.split(PAGE.read_text())
-    if len(between) != len(steps) + 1:
-        sys.stderr.write(f"The run has {len(steps)} steps and the page has room for {len(between) - 1}.\n")
-        return 1
-    fenced = [f"```text\n{step}\n```\n" for step in steps]
-    PAGE.write_text("".join(part for pair in zip(between, [*fenced, ""], strict=True) for part in pair))
+    put_into(PAGE, steps)
     return 0
+
+
+def put_into(page: Path, steps: Sequence[str]) -> None:
+    """Replace the blocks of recorded text in a page. Exits with a message if the page has more or fewer of them."""
+    between = _RECORDED.split(page.read_text())
+    if len(between) != len(steps) + 1:
+        raise SystemExit(f"The run has {len(steps)} steps and {page.name} has room for {len(between) - 1}.")
+    fenced = [f"```text\n{step}\n```\n" for step in steps]
+    page.write_text("".join(part for pair in zip(between, [*fenced, ""], strict=True) for part in pair))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import exit_codes, flags
+from goat_mcp.cli.entry_secrets import plain_secrets, with_stored_secrets
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model, shown_diff
 from goat_mcp.cli.own_file import say_change, write_change
@@ -26,7 +28,6 @@ from goat_mcp.cli.running_servers import fields, readers_of, say_followers
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.settings.loading import load_settings
 
 if TYPE_CHECKING:  # loaded when the server is checked
@@ -35,7 +36,6 @@ if TYPE_CHECKING:  # loaded when the server is checked
 
 CHECK_S = 60.0
 _HEADER = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*[=:]\s*(.*)", re.S)
-_SECRET_NAME = re.compile(r"[^a-z0-9]+")
 
 
 @click.command()
@@ -73,7 +73,10 @@ def add(
     settings = load_settings({})
     path = file_to_write(settings, into)
     _check_name(name, path, settings, replace=replace)
-    notes = [*_entry_notes(name, entry, path), *_plain_secrets(name, entry, path)]
+    notes = _entry_notes(name, entry, path)
+    if sys.stdin.isatty() and sys.stderr.isatty() and not as_json and not dry_run:
+        entry = with_stored_secrets(name, entry)
+    notes += [secret.note(path) for secret in plain_secrets(name, entry)]
     change = read_servers(path).with_entry(name, entry).change
     if not dry_run:
         write_change(change)
@@ -195,21 +198,6 @@ def _entry_notes(name: str, entry: Mapping[str, Any], path: Path) -> list[str]:
         if not arg.startswith(("-", "/", "~")) and Path(arg).is_file():
             whole = Path(arg).absolute()
             notes.append(f"{arg} is found only if the server starts in the directory you are in; {whole} always is")
-    return notes
-
-
-def _plain_secrets(name: str, entry: Mapping[str, Any], path: Path) -> list[str]:
-    notes: list[str] = []
-    for key, option in (("env", "--env"), ("headers", "--header")):
-        for variable, value in entry.get(key, {}).items():
-            if "${" in value or not is_likely_secret(variable, value):
-                continue
-            wanted = _SECRET_NAME.sub("-", f"{name}-{variable}".lower()).strip("-")
-            prefix = "Bearer " if value.startswith("Bearer ") else ""
-            notes.append(
-                f"{variable} looks like a secret, and stands in {path} as it is. Better: goat-mcp secret set {wanted}, "
-                f"then add it again with --replace {option} {variable}='{prefix}${{secret:{wanted}}}'"
-            )
     return notes
 
 

@@ -16,7 +16,7 @@ import anyio.to_thread
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import is_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
@@ -79,8 +79,8 @@ def logout(server: str, **selection: Any) -> None:
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
     was_told, left = anyio.run(_login_of(config, endpoint, settings, redactor).log_out)
-    told = "was told" if was_told else "could not be told"
-    click.echo(f"Logged out of {_shown(config.name)}; its authorization server {told}.")
+    revoked = "was notified" if was_told else "could not be notified"
+    say(f"Logged out of {_shown(config.name)}; its authorization server {revoked}.")
     if left:
         _fail(redactor, left, AUTH_FAILED)
 
@@ -115,7 +115,7 @@ def list_logins(as_json: bool) -> None:
         )
     print_table(["server", "status", "token until", "scopes", "kept in", "issuer"], rows)
     if not found:
-        click.echo("Nobody is logged in anywhere.", err=True)
+        say("Nobody is logged in anywhere.", err=True)
 
 
 def _fields(store: Any, one: LoginFacts) -> dict[str, Any]:
@@ -138,7 +138,7 @@ async def _log_in(
 
     status, challenge = await upstream.asked_for(endpoint.headers)
     if status != 401:
-        click.echo(f"{_shown(config.name)} answered HTTP {status} to a request without a login.", err=True)
+        say(f"{_shown(config.name)} answered HTTP {status} to a request without a login.", err=True)
     if endpoint.oauth is not None and endpoint.oauth.grant == "client_credentials":
         login = await upstream.log_in(None, challenge=challenge, scopes=scopes)
     else:
@@ -151,7 +151,7 @@ async def _log_in(
     if status in (401, 403):
         _fail(redactor, f"logged in, but {config.name} refuses the token (HTTP {status})", AUTH_FAILED)
     place = "the keyring" if login.facts.kept_in == "keyring" else "a file that only you can read"
-    click.echo(f"Logged in to {_shown(config.name)}. The tokens are kept in {place}; see goat-mcp auth list.")
+    say(f"Logged in to {_shown(config.name)}. The tokens are kept in {place}; see goat-mcp auth list.")
 
 
 def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[UpstreamConfig, HttpEndpoint]:
@@ -196,7 +196,7 @@ def _shown(text: str) -> str:
 
 
 def _fail(redactor: Redactor, message: str, code: int) -> None:
-    click.echo(f"goat-mcp: {_shown(redactor.text(message))}", err=True)
+    say(f"goat-mcp: {_shown(redactor.text(message))}", err=True)
     click.get_current_context().exit(code)
 
 
@@ -217,10 +217,10 @@ class TerminalLoginPrompt:
 
     async def visit(self, url: str) -> None:
         self.listener.expect(url)
-        click.echo(f"Open this address to log in to {escaped(self.name)}:\n\n  {escaped(url)}\n", err=True)
+        say(f"Open this address to log in to {escaped(self.name)}:\n\n  {escaped(url)}\n", err=True)
         if self.opens_browser:
             await anyio.to_thread.run_sync(_open, url, abandon_on_cancel=True)
-        click.echo("If your browser is on another machine, paste here the address that it ends at.", err=True)
+        say("If your browser is on another machine, paste here the address that it ends at.", err=True)
 
     async def came_back(self) -> AuthorizationCodeResult:
         from goat_mcp.upstreams.oauth.login_contract import LoginRefused
@@ -237,7 +237,7 @@ class TerminalLoginPrompt:
                     return
                 if taken:
                     return
-                click.echo("That is not the address: it holds code=... and the state of this login.", err=True)
+                say("That is not the address: it holds code=... and the state of this login.", err=True)
 
         # A daemon: nobody can end a thread that waits for somebody to type.
         threading.Thread(target=read_pasted, name="pasted address", daemon=True).start()
@@ -251,4 +251,4 @@ def _open(url: str) -> None:
 
     # Starts a program with the address as one argument, never a shell (CVE-2025-6514).
     if not webbrowser.open(url):
-        click.echo("No browser could be opened.", err=True)
+        say("No browser could be opened.", err=True)

@@ -84,6 +84,18 @@ def servers_and_tools(ctx: click.Context) -> Iterable[str]:
     return (*servers(ctx), *tools(ctx))
 
 
+def switchable(ctx: click.Context) -> Iterable[str]:
+    """What `enable` and `disable` take."""
+    sets = (*(f"toolset:{name}" for name in toolsets(ctx)), *(f"preset:{name}" for name in presets(ctx)))
+    return (*servers_and_tools(ctx), *sets)
+
+
+def settings_keys(ctx: click.Context) -> Iterable[str]:
+    from goat_mcp.settings.settings import setting_keys
+
+    return setting_keys()
+
+
 def modes(ctx: click.Context) -> Iterable[str]:
     from goat_mcp.calls.permissions.mode import Mode
 
@@ -129,6 +141,9 @@ _FILES = {
     "workspace": "dir",
     "manifests": "dir",
     "config": "file",
+    "cwd": "dir",
+    "from_file": "file",
+    "into": "file",
     "upstreams": "file",
     "claude_settings": "file",
 }
@@ -148,7 +163,15 @@ _EVERYWHERE: Mapping[str, Words] = {
 }
 """By the name of a parameter, in all commands."""
 _OF_COMMANDS: Mapping[str, Words] = {
+    "config get key": settings_keys,
+    "config preset names": presets,
+    "config set key": settings_keys,
+    "config unset key": settings_keys,
+    "disable names": switchable,
+    "enable names": switchable,
     "inspect name": servers_and_tools,
     "lock show name": servers,
     "lock approve names": servers,
+    "remove names": servers,
+    "restart name": servers,
 }

@@ -67,6 +67,8 @@ def _examples_folder() -> Path:
 
 
 async def _run(folder: Path, examples: Path, notes_url: str, out: Console) -> dict[str, Any]:
+    from mcp import MCPError
+
     workspace = folder / "greeter"
     for name, text in _FILES.items():
         file = workspace / name
@@ -86,11 +88,15 @@ async def _run(folder: Path, examples: Path, notes_url: str, out: Console) -> di
         )
     )
     out.print("Starting goat-mcp over stdio and connecting a client ...")
-    async with _client(folder, workspace, upstreams) as client:
-        tools = (await client.list_tools()).tools
-        _show_catalog(out, tools)
-        steps = [await _show(out, client, step) for step in _steps(workspace)]
-        steps.append(await _background(out, client))
+    log = folder / "server.log"
+    try:
+        async with _client(folder, workspace, upstreams, log) as client:
+            tools = (await client.list_tools()).tools
+            _show_catalog(out, tools)
+            steps = [await _show(out, client, step) for step in _steps(workspace)]
+            steps.append(await _background(out, client))
+    except (MCPError, ExceptionGroup) as problem:
+        raise click.ClickException(f"the server of the demo ended: {escaped(log.read_text()).strip()}") from problem
     return {"tools": [tool.name for tool in tools], "steps": steps}
 
 
@@ -112,16 +118,23 @@ def _steps(workspace: Path) -> list[Step]:
 
 
 @asynccontextmanager
-async def _client(folder: Path, workspace: Path, upstreams: Path) -> AsyncGenerator[Client]:
+async def _client(folder: Path, workspace: Path, upstreams: Path, log: Path) -> AsyncGenerator[Client]:
     from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
 
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "goat_mcp", "serve", "--workspace", str(workspace), "--upstreams", str(upstreams)],
-        env={**os.environ, "GOAT_MCP_STATE_DIR": str(folder / "state")},
+        env={**_without_settings(), "XDG_CONFIG_HOME": str(folder), "GOAT_MCP_STATE_DIR": str(folder / "state")},
     )
-    async with Client(server) as client:
-        yield client
+    with log.open("w") as errors:
+        async with Client(stdio_client(server, errlog=errors)) as client:
+            yield client
+
+
+def _without_settings() -> dict[str, str]:
+    """The demo shows goat-mcp as it comes, not as it is set up here."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")}
 
 
 @contextmanager
@@ -160,10 +173,15 @@ def _show_catalog(out: Console, tools: list[Any]) -> None:
             hints = "none given"
         else:
             hints = "reads" if annotations.read_only_hint else "changes"
-        summary = (tool.description or "").strip().splitlines() or [""]
-        rows.append([tool.name, source, hints, summary[0]])
+        rows.append([tool.name, source, hints, _first_sentence(tool.description or "")])
     out.print("\n[bold]One catalog[/]")
     out.print(wrapped_table(("tool", "from", "it", "what it does"), rows))
+
+
+def _first_sentence(description: str) -> str:
+    line = (description.strip().splitlines() or [""])[0]
+    sentence, end, _ = line.partition(". ")
+    return sentence + end.rstrip()
 
 
 async def _show(out: Console, client: Client, step: Step) -> dict[str, Any]:

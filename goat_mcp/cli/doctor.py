@@ -15,7 +15,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.hosts.entry_check import examine_host_files
 from goat_mcp.cli.hosts.host import HostEnvironment
-from goat_mcp.cli.server_records import failure_line, is_news, last_runs, unknown_server
+from goat_mcp.cli.server_records import age, failure_line, is_news, last_runs, unknown_server
 from goat_mcp.cli.terminal import console, escaped
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.errors import ToolError
@@ -156,7 +156,10 @@ def _redacted(gateway: Gateway, finding: Finding) -> Finding:
 def _say(status: UpstreamStatus, run: LastRun | None) -> None:
     shown = "ok" if not status.reason_code else str(status.reason_code)
     what = f"{status.tool_count} tools, {status.version}" if status.version else str(status.state)
-    before = f"; {failure_line(run)}" if run is not None and is_news(run) else ""
+    before = ""
+    if run is not None and is_news(run):
+        is_the_same = run.reason_code == status.reason_code and run.worked_at_s <= run.failed_at_s
+        before = f", for {age(run.failed_at_s)}" if is_the_same else f"; {failure_line(run)}"
     line = escaped(f"{status.name}: {shown} ({what}){before}")
     if sys.stdout.isatty():
         from rich.text import Text

@@ -14,7 +14,7 @@ from goat_mcp.cli.hosts.host_file import replace_bytes
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.table import HOSTS, host_named
 from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
 
@@ -52,14 +52,14 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
         click.echo(json.dumps({**fields, "kept_changes": list(plan.kept), "dry_run": dry_run}))
         return
     if plan.kept:
-        click.echo("Kept, although it differs from what the file held before goat-mcp:")
+        say("Kept, although it differs from what the file held before goat-mcp:")
         for line in plan.kept:
-            click.echo(escaped(f"  {line}"))
+            say(f"  {line}")
     if dry_run:
-        click.echo("Nothing was written (--dry-run).")
+        say("Nothing was written (--dry-run).")
         return
     is_as_it_was = change.after == plan.receipt.before
-    click.echo(f"{change.path} {'is as it was' if is_as_it_was else 'has its servers back'}.")
+    say(f"{change.path} {'is as it was' if is_as_it_was else 'has its servers back'}.")
     click.echo(restart_hint(host_of_file))
 
 

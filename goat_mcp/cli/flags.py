@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+from goat_mcp.cli.terminal import say
 
 if TYPE_CHECKING:
     from goat_mcp.settings.settings import Settings
@@ -110,11 +113,14 @@ def settings_from(
     allowed_tool: Sequence[str],
     overrides: Sequence[str],
     defaults: dict[str, Any] | None = None,
+    serves: bool = False,
 ) -> Settings:
-    """The settings these flags stand for. Raises `BrokenSettings`."""
+    """The settings these flags stand for; `serves`: for a server, which logs. Raises `BrokenSettings`."""
     from goat_mcp.settings.loading import load_settings
 
     flags: dict[str, Any] = {
+        # What would be logged, a command says itself.
+        **({"log_level": "error"} if sys.stderr.isatty() and not serves else {}),
         **(defaults or {}),
         "workspace": workspace,
         "upstreams": upstreams,
@@ -135,10 +141,8 @@ def settings_from(
 
 def say_notices(settings: Settings) -> None:
     """Tell the person at the terminal what of their files is not in force. A server tells its log."""
-    from goat_mcp.cli.terminal import escaped
-
     for notice in settings.notices:
-        click.echo(f"goat-mcp: {escaped(notice)}", err=True)
+        say(f"goat-mcp: {notice}", err=True)
 
 
 def json_object(text: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.importing import carry_out, plan_import
 from goat_mcp.cli.hosts.plain_secrets import PlainSecret
-from goat_mcp.cli.hosts.sources import Source, Unreadable, readable_sources, source_from
+from goat_mcp.cli.hosts.sources import Source, Unreadable, one_source, readable_sources, source_from
 from goat_mcp.cli.hosts.switches import off_switch
 from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.import_report import import_document, print_import
@@ -97,6 +97,8 @@ def _sources(
     if from_file is not None:
         return [source_from(from_file.expanduser(), named[0] if named else None, folder)], []
     readable, broken = readable_sources(named or HOSTS.values(), environment, folder)
+    if len(named) == 1 and not (readable or broken):
+        one_source(named[0], environment, folder)  # says why there is none
     every: list[Source] = []
     for source in readable:
         try:

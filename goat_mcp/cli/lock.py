@@ -14,7 +14,7 @@ import click
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.listing import listing, waiting_view
-from goat_mcp.cli.terminal import confirmed, escaped
+from goat_mcp.cli.terminal import confirmed, escaped, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -88,7 +88,7 @@ def show(name: str, as_json: bool, **selection: Any) -> None:
     if not chosen:
         return
     _print_differences(chosen, definitions)
-    click.echo(f"Approve with: goat-mcp lock approve {shlex.quote(name)}")
+    say(f"Approve with: goat-mcp lock approve {shlex.quote(name)}")
 
 
 @lock.command()
@@ -125,7 +125,7 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
     if as_json:
         click.echo(json.dumps({"approved": [one.target for one in chosen]}))
     else:
-        click.echo(f"Approved: {', '.join(one.target for one in chosen) or 'what comes next is trusted again'}")
+        say(f"Approved: {', '.join(one.target for one in chosen) or 'what comes next is trusted again'}")
 
 
 def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> list[Waiting]:
@@ -199,7 +199,7 @@ def _print_suspicious(one: Waiting, definitions: PinnedDefinitions) -> None:
     click.echo(
         f"{escaped(one.target)} is pinned (risk: {one.risk})" if one.risk else f"{escaped(one.target)} is pinned"
     )
-    click.echo(f"  Careful: its definition {'; '.join(_why(one, definitions))}")
+    say(f"  Careful: its definition {'; '.join(_why(one, definitions))}")
     for line in difference(one, definitions):
         click.echo(f"  {line}")
 
@@ -219,7 +219,7 @@ def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions
         what = "has changed" if one.before else "is new"
         click.echo(f"{escaped(one.target)} {what}" + (f" (risk: {one.risk})" if one.risk else ""))
         if why := _why(one, definitions):
-            click.echo(f"  Careful: its definition {'; '.join(why)}")
+            say(f"  Careful: its definition {'; '.join(why)}")
         for line in difference(one, definitions):
             click.echo(f"  {line}")
 
@@ -247,16 +247,16 @@ def _list(as_json: bool, unpinned: dict[str, str], names: dict[str, str] | None 
         click.echo(json.dumps({**document, "unpinned_launches": unpinned}))
         return
     if content.distrust:
-        click.echo(f"goat-mcp: {content.distrust}; all that is seen waits for: goat-mcp lock approve --all", err=True)
+        say(f"goat-mcp: {content.distrust}; all that is seen waits for: goat-mcp lock approve --all", err=True)
     for server in servers:
         counts = ", ".join(_counted(count, kind) for kind, count in server["pinned"].items() if count) or "nothing"
-        click.echo(f"{escaped(server['server'])}\tpinned: {counts}")
+        say(f"{escaped(server['server'])}\tpinned: {counts}")
         for target in server["waiting"]:
-            click.echo(f"  waits: {escaped(target)}")
+            say(f"  waits: {escaped(target)}")
         for each in server["suspicious"]:
-            click.echo(f"  careful: {escaped(each)}")
+            say(f"  careful: {escaped(each)}")
     if not servers:
-        click.echo("Nothing is pinned yet.", err=True)
+        say("Nothing is pinned yet.", err=True)
     _warn(unpinned)
 
 
@@ -266,7 +266,7 @@ def _counted(count: int, what: str) -> str:
 
 def _warn(unpinned: dict[str, str]) -> None:
     for name, advice in unpinned.items():
-        click.echo(f"goat-mcp: upstream {escaped(name)}: {escaped(advice)}", err=True)
+        say(f"goat-mcp: upstream {escaped(name)}: {escaped(advice)}", err=True)
 
 
 def _unpinned_launches(settings: Settings) -> dict[str, str]:
@@ -298,7 +298,7 @@ def _check(settings: Settings, as_json: bool) -> int:
         click.echo(json.dumps({"upstreams": [one.document() for one in found], "unpinned_launches": unpinned}))
     else:
         for one in found:
-            click.echo(f"{escaped(one.name)}\t{one.verdict}")
+            say(f"{escaped(one.name)}\t{one.verdict}")
             for line in one.lines():
                 click.echo(f"  {escaped(line)}")
         _warn(unpinned)

@@ -186,12 +186,14 @@ def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E
 
     redactor = Redactor()
     message, suggestion = redactor.text(message), redactor.text(suggestion)
-    text = "\n".join(part for part in (f"goat-mcp: {message}", suggestion) if part)
     if "--json" in arguments:
         import json
 
-        text = json.dumps({"error": {"code": code, "message": message, "suggestion": suggestion}})
-    print(text, file=sys.stderr)  # noqa: T201  # the manners of a command line
+        click.echo(json.dumps({"error": {"code": code, "message": message, "suggestion": suggestion}}), err=True)
+    else:
+        from goat_mcp.cli.terminal import say
+
+        say("\n".join(part for part in (f"goat-mcp: {message}", suggestion) if part), err=True)
     return _EXIT_CODES.get(code, USAGE)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
 from goat_mcp.manifests.kinds import API_VERSIONS
@@ -50,14 +50,14 @@ def make(name: str, language: str, url: str, folder: Path | None, as_json: bool)
 
 def _say(tool: str, paths: list[Path], steps: Mapping[str, str], *, is_own: bool) -> None:
     manifest, *beside = paths
-    click.echo(escaped(f"Made {tool}:\n  {manifest}   its name, description and parameters"))
+    say(f"Made {tool}:\n  {manifest}   its name, description and parameters")
     for path in beside:
-        click.echo(escaped(f"  {path}   what it does"))
-    click.echo(f"Call it:     {escaped(steps['call'])}")
+        say(f"  {path}   what it does")
+    say(f"Call it:     {escaped(steps['call'])}")
     # A directory that tools may write to counts as it was at the start.
     unless = "" if is_own else ", or at its next start where its tools may write to them"
-    click.echo(f"Change it:   edit these files; a running server sees it within two seconds{unless}")
-    click.echo(f"Check it:    {escaped(steps['check'])}")
+    say(f"Change it:   edit these files; a running server sees it within two seconds{unless}")
+    say(f"Check it:    {escaped(steps['check'])}")
 
 
 def _own_folder() -> Path:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
@@ -31,11 +31,18 @@ def list_plans(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_fields(found) for found in plans]))
         return
-    for found in plans:
-        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.presented_at_s))
-        click.echo(f"{found.name}\t{found.status}\t{made}\t{escaped(found.principal)}")
+    rows = [
+        [
+            found.name,
+            str(found.status),
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(found.presented_at_s)),
+            found.principal,
+        ]
+        for found in plans
+    ]
+    print_table(("plan", "status", "proposed", "principal"), rows)
     if not plans:
-        click.echo("No plans.", err=True)
+        say("No plans.", err=True)
 
 
 @plan.command()
@@ -74,7 +81,7 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
         raise ToolError(ErrorCode.INPUT, f"plan {name} was approved before, and its session has gone on")
     store.decide(found, PlanStatus.APPROVED if approved else PlanStatus.REJECTED, feedback=feedback)
     whose = "" if found.principal == LOCAL else f" (of principal {escaped(found.principal)})"
-    click.echo(f"{name} {'approved' if approved else 'rejected'}{whose}")
+    say(f"{name} {'approved' if approved else 'rejected'}{whose}")
 
 
 def _find(name: str) -> tuple[PlanStore, Plan]:

@@ -12,7 +12,7 @@ import anyio
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import (
     command_audit_log,
     command_workspace,
@@ -45,15 +45,23 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([described(staged) for staged in waiting]))
         return
-    for staged in waiting:
-        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(staged.at_s))
-        whose = "" if staged.author.principal == OWNER else f"  (of principal {staged.author.principal})"
-        click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {staged.kind}  {staged.path}{whose}"))
+    rows = [
+        [
+            staged.id,
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(staged.at_s)),
+            staged.author.tool,
+            str(staged.kind),
+            str(staged.path),
+            "" if staged.author.principal == OWNER else staged.author.principal,
+        ]
+        for staged in waiting
+    ]
+    print_table(("id", "proposed", "tool", "change", "file", "principal"), rows)
     elsewhere = len(here.queue.oldest_first()) - len(waiting)
     if elsewhere:
-        click.echo(f"{elsewhere} more in other workspaces; name one with --workspace.")
+        say(f"{elsewhere} more in other workspaces; name one with --workspace.")
     elif not waiting:
-        click.echo("No changes wait for review.")
+        say("No changes wait for review.")
 
 
 @review.command()
@@ -103,9 +111,9 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
     if as_json:
         click.echo(json.dumps(outcomes))
     for outcome in outcomes if not as_json else ():
-        click.echo(escaped(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["told"])))))
+        say(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["told"]))))
     if not outcomes and not as_json:
-        click.echo("No changes wait for review.")
+        say("No changes wait for review.")
     return NOT_ALL_DONE if any(outcome["outcome"] == "refused" for outcome in outcomes) else 0
 
 

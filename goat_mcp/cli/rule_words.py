@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from itertools import takewhile
 
-from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.calls.permissions.approval import narrowest_rules
+from goat_mcp.calls.permissions.decide import Decision
+from goat_mcp.calls.permissions.mode import Effect, Mode
 from goat_mcp.calls.permissions.patterns import PathPattern
 from goat_mcp.calls.permissions.rule import (
     REQUESTS,
@@ -81,6 +84,17 @@ def stricter(effect: Effect, rule: Rule, listed: Sequence[tuple[Effect, Rule]]) 
         for other_effect, other in listed
         if other_effect in above and (other.until_s is None or other.until_s > now_s) and _may_meet(rule, other)
     ]
+
+
+def commands_that_change(call: Call, decision: Decision) -> list[str]:
+    """What a person types so that such a call is decided in another way; empty if no rule does that."""
+    if decision.rule is not None and not decision.rule.blocks:
+        return [f"goat-mcp rules remove {shlex.quote(decision.rule.text)}"]
+    if decision.by_rule or decision.reason == f"mode {Mode.PLAN.value}":
+        return []  # a protected path, `bash.blocked`, or a mode that no rule lifts
+    verb = Effect.DENY if decision.effect is Effect.ALLOW else Effect.ALLOW
+    narrow = " ".join(map(shlex.quote, narrowest_rules(call)))
+    return [f"goat-mcp rules {verb.value} {narrow}"] if narrow else []
 
 
 def _may_meet(rule: Rule, other: Rule) -> bool:

@@ -40,10 +40,10 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     """
     parent = os.getppid()
     _become_undumpable()
-    settings = flags.settings_from(**selection)
+    settings = flags.settings_from(**selection, serves=True)
 
     def check() -> object:
-        return flags.settings_from(**selection)
+        return flags.settings_from(**selection, serves=True)
 
     if no_token and token_file is not None:
         raise click.UsageError("--no-token and --token-file contradict each other; give one")

@@ -33,6 +33,7 @@ from goat_mcp.gateway.build.tools import ToolSelection
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import Settings
+from goat_mcp.settings.watched_settings import AT_START_ONLY
 from goat_mcp.settings.yaml_text import edited_list, read_yaml
 
 Kind = Literal["server", "tool"]
@@ -164,20 +165,30 @@ def _edit(
         words = [word for word, _ in selections]
         return edited_settings(project, lambda text: edited_list(text, ("catalog", "deny"), add=words))
 
+    all_names = {name for word, spec in selections for name in _names(word, spec)}
+    kept = [one for one in gateway.settings.catalog.deny if one not in all_names]
+
     def edit(text: str) -> str:
         for word, spec in selections:
-            text = _switched_on(text, word, spec, gateway)
+            text = _switched_on(text, word, spec, gateway, kept)
         return text
 
     return edited_settings(project, edit)
 
 
-def _switched_on(text: str, word: str, spec: ToolSpec | None, gateway: Gateway) -> str:
-    names = {word} if spec is None else {spec.name, spec.rule_name, *_aliases(spec.name)}
+def _names(word: str, spec: ToolSpec | None) -> set[str]:
+    """What `catalog.deny` may call it."""
+    if spec is None:
+        return {word}
+    aliases = (alias for alias, meant in TOOL_ALIASES.items() if meant == spec.name)
+    return {spec.name, spec.rule_name, *aliases}
+
+
+def _switched_on(text: str, word: str, spec: ToolSpec | None, gateway: Gateway, kept: Sequence[str]) -> str:
+    names = _names(word, spec)
     denied = items(mapping(read_yaml(text).get("catalog")).get("deny"))
     if gone := [one for one in denied if one in names]:
         text = edited_list(text, ("catalog", "deny"), remove=gone)
-    kept = [one for one in gateway.settings.catalog.deny if one not in names]
     if spec is None and not word.startswith(TOOLSET_PREFIX):
         return text
     toolset = spec.toolset if spec is not None else word.removeprefix(TOOLSET_PREFIX)
@@ -196,10 +207,6 @@ def _switched_on(text: str, word: str, spec: ToolSpec | None, gateway: Gateway) 
     return text
 
 
-def _aliases(name: str) -> list[str]:
-    return [alias for alias, meant in TOOL_ALIASES.items() if meant == name]
-
-
 def _filter(gateway: Gateway, catalog: dict[str, Any]) -> CatalogFilter:
     settings = gateway.settings
     changed = settings.model_copy(update={"catalog": settings.catalog.model_copy(update=catalog)})
@@ -212,7 +219,10 @@ def _resources(gateway: Gateway) -> list[str]:
 
 
 def _still_otherwise(wanted: Wanted, *, on: bool) -> list[str]:
-    """What the change does not decide: another file, a variable, a toolset that is off."""
+    """What the change does not decide, or not yet: another file, a variable, a toolset that is read at the start."""
+    late = [word for word, _ in wanted.selections if word.removeprefix(TOOLSET_PREFIX) in AT_START_ONLY]
+    if on and late:
+        return [f"{', '.join(late)}: running servers that did not have it read it at their next start"]
     specs = [spec for _, spec in wanted.selections if spec is not None]
     if not specs:
         return []

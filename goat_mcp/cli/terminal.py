@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -34,6 +36,36 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
+_COMMAND_AT_END = re.compile(r"(.*:) +(goat-mcp \S.*)")
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print sentences, with control characters escaped. On a terminal they are wrapped at words, and a command at the
+    end of a line that is too long gets a line of its own, unbroken: people copy it."""
+    text = escaped(text)
+    if (sys.stderr if err else sys.stdout).isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(wrapped for line in text.split("\n") for wrapped in _wrapped(line, width))
+    click.echo(text, err=err)
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    if len(line) <= width:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip()))
+    parted = _COMMAND_AT_END.fullmatch(line)
+    yield from textwrap.wrap(
+        parted[1] if parted else line,
+        width,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    if parted:
+        yield f"{indent}  {parted[2]}"
+
+
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table with headers: aligned and coloured on a terminal, tab-separated lines elsewhere. Nothing without rows."""
     if not rows:
@@ -53,13 +85,17 @@ def confirmed(question: str) -> bool:
 
 
 def wrapped_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table whose cells are wrapped and never cut. The first column is a name: it stays on one line if it can."""
+    """A table whose cells are wrapped and never cut. The first column is a name: it stays on one line if it can.
+
+    Columns in which nothing stands are left out.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     longest_name = max((len(row[0]) for row in rows), default=0)
-    for at, header in enumerate(headers):
+    shown = [at for at in range(len(headers)) if at == 0 or any(row[at] for row in rows)]
+    for at, header in ((at, headers[at]) for at in shown):
         is_name = at == 0 and longest_name <= MAX_NAME_WIDTH
         table.add_column(
             header,
@@ -69,5 +105,5 @@ def wrapped_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Tabl
             style="cyan" if at == 0 else "",
         )
     for row in rows:
-        table.add_row(*(Text(escaped(cell)) for cell in row))
+        table.add_row(*(Text(escaped(row[at])) for at in shown))
     return table

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import confirmed, escaped
+from goat_mcp.cli.terminal import confirmed, escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.settings.loading import keys_in
@@ -49,7 +49,7 @@ def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, 
     else:
         _show_and_ask(store, _file_of(project), agreed_hash, as_json)
     for problem in store.problems:
-        click.echo(f"goat-mcp: {problem}", err=True)
+        say(f"goat-mcp: {problem}", err=True)
 
 
 def _file_of(project: Path) -> Path:
@@ -79,11 +79,13 @@ def _list(store: TrustStore, as_json: bool) -> None:
             )
         )
         return
-    for one in entries:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.trusted_at_s))
-        click.echo(f"{escaped(one.path)}\t{_status_of(one)}\t{when}")
+    rows = [
+        [one.path, _status_of(one), time.strftime("%Y-%m-%d %H:%M", time.localtime(one.trusted_at_s))]
+        for one in entries
+    ]
+    print_table(("file", "status", "trusted"), rows)
     if not entries:
-        click.echo("Nothing is trusted.", err=True)
+        say("Nothing is trusted.", err=True)
 
 
 def _status_of(one: Trusted) -> str:
@@ -98,7 +100,7 @@ def _revoke(store: TrustStore, file: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"file": str(file), "status": UNTRUSTED, "was_trusted": was_trusted}))
     else:
-        click.echo(f"{escaped(str(file))} {'is trusted no longer' if was_trusted else 'was not trusted'}")
+        say(f"{escaped(str(file))} {'is trusted no longer' if was_trusted else 'was not trusted'}")
 
 
 def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_json: bool) -> None:
@@ -123,7 +125,7 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
                 f"Run it there, or name the content you have seen: {command}",
             )
         if not confirmed("Trust exactly this?"):
-            click.echo("Not trusted.")
+            say("Not trusted.")
             return
         store.trust(file, project.sha256)
         status = TRUSTED
@@ -176,18 +178,18 @@ def _lines(project: ProjectSettings) -> dict[str, Any]:
 def _print(project: ProjectSettings, status: str) -> None:
     """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
     denials = {f"{part}.{name}" for part, name in DENIALS}
-    click.echo(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")
+    say(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")
     lines = _lines(project)
     for key, value in lines.items():
         mark = "   (in force already)" if key in denials else ""
         click.echo(f"  {_ascii(key)[1:-1]} = {_ascii(value)}{mark}")
     for path, data in project.contents.items():
-        click.echo(f"and use {_ascii(str(path))[1:-1]}, which holds:")
+        say(f"and use {_ascii(str(path))[1:-1]}, which holds:")
         for line in data.decode("utf-8", "backslashreplace").splitlines():
             click.echo(f"  | {_ascii(line)[1:-1]}")
-    click.echo(f"In short: {', '.join(_ascii(key)[1:-1] for key in lines if key not in denials) or 'nothing more'}")
-    click.echo("Scripts and programs that these commands name are not part of it: they may change unseen.")
-    click.echo(f"sha256 {project.sha256}")
+    say(f"In short: {', '.join(_ascii(key)[1:-1] for key in lines if key not in denials) or 'nothing more'}")
+    say("Scripts and programs that these commands name are not part of it: they may change unseen.")
+    say(f"sha256 {project.sha256}")
 
 
 def _ascii(value: Any) -> str:

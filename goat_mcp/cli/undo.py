@@ -12,7 +12,7 @@ import anyio
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.terminal_user import (
     command_audit_log,
     command_workspace,
@@ -53,9 +53,7 @@ def undo(
     if last is not None and call_id is not None:
         raise click.UsageError("--last and --call exclude each other")
     state = StateDirectory.default()
-    journal = Journal(
-        state, unlimited_journal(), lambda path: click.echo(f"damaged record set aside: {path}", err=True)
-    )
+    journal = Journal(state, unlimited_journal(), lambda path: say(f"damaged record set aside: {path}", err=True))
     undo_id = secrets.token_hex(8)
     here = command_workspace(workspace, state)
     author = Author(UNDO, undo_id, "terminal", "local")
@@ -75,11 +73,11 @@ def undo(
         click.echo(json.dumps({"undo_id": undo_id, "changes": [_described(attempt) for attempt in attempts]}))
     else:
         for attempt in attempts:
-            click.echo(escaped(_attempt_line(attempt)))
+            say(_attempt_line(attempt))
         if any(attempt.outcome == "undone" for attempt in attempts):
-            click.echo(f"To take this back: goat-mcp undo --call {undo_id}")
+            say(f"To take this back: goat-mcp undo --call {undo_id}")
         if not attempts:
-            click.echo("Nothing to undo in this workspace.")
+            say("Nothing to undo in this workspace.")
     return NOT_ALL_UNDONE if any(attempt.outcome == "refused" for attempt in attempts) else 0
 
 
@@ -123,26 +121,21 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
     if as_json:
         click.echo(json.dumps([{**_fields(change), "undone": change.id in undone} for change in shown]))
         return
-    for change in shown:
-        made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(change.at_s))
-        note = "undone" if change.id in undone else "cannot be undone" if change.not_kept else ""
-        cells = (
-            made,
+    rows = [
+        [
             change.author.call_id,
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(change.at_s)),
             change.author.tool,
             _kind(change),
             str(change.path),
-            note,
-            _principal_note(change),
-        )
-        click.echo(escaped("  ".join(cell for cell in cells if cell)))
+            "undone" if change.id in undone else "cannot be undone" if change.not_kept else "",
+            "" if change.author.principal == LOCAL else change.author.principal,
+        ]
+        for change in shown
+    ]
+    print_table(("call", "time", "tool", "change", "file", "note", "principal"), rows)
     if not shown:
-        click.echo("No changes in this workspace.")
-
-
-def _principal_note(change: Change) -> str:
-    """Of whom it is, unless it is the local user's. The command line shows the changes of all principals."""
-    return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
+        say("No changes in this workspace.")
 
 
 def _attempt_line(attempt: UndoAttempt) -> str:

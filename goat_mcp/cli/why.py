@@ -15,6 +15,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.listing import QUIET
+from goat_mcp.cli.rule_words import commands_that_change
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.context import ToolContext
@@ -98,6 +99,7 @@ async def _explain(
     plans = decision.reason == "mode plan"  # which no rule lifts
     if decision.effect.value != "allow" and not decision.by_rule and not plans:
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
+    facts["changed_by"] = commands_that_change(call, decision)
     return facts
 
 
@@ -110,8 +112,8 @@ def _print(facts: Mapping[str, Any]) -> None:
         click.echo(escaped(f"  which stands in {facts['origin']}"))
     if "answered_by" in facts:
         click.echo(escaped(f"  who answers: {facts['answered_by']}"))
-    if facts.get("would_be_allowed_by"):
-        click.echo(escaped(f"  permissions.allow with {', '.join(facts['would_be_allowed_by'])} would let it pass"))
+    for command in facts.get("changed_by", ()):
+        click.echo(escaped(f"  to change that: {command}"))
     if "risk" in facts:
         of_this = f" (this call: {facts['risk']})" if facts["risk"] != facts["tool_risk"] else ""
         effects = ", ".join(facts["effects"])

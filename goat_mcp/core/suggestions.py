@@ -17,13 +17,14 @@ def nearest(given: str, known: Iterable[str], *, most: int = MAX_SUGGESTIONS, cu
     """
     from difflib import SequenceMatcher, get_close_matches  # only an error needs it
 
-    by_key: dict[str, str] = {}
+    by_key: dict[str, dict[str, None]] = {}
     for name in known:
-        by_key.setdefault(_key(name), name)
+        by_key.setdefault(_key(name), {})[name] = None
     key = _key(given[:_MAX_GIVEN_CHARS])
     found = get_close_matches(key, by_key, n=most, cutoff=cutoff)
     alike = [SequenceMatcher(None, one, key).ratio() for one in found]
-    return [by_key[one] for one, ratio in zip(found, alike, strict=True) if ratio >= alike[0] - _MAX_WORSE]
+    near = (by_key[one] for one, ratio in zip(found, alike, strict=True) if ratio >= alike[0] - _MAX_WORSE)
+    return [name for names in near for name in names][:most]
 
 
 def did_you_mean(given: str, known: Iterable[str], *, most: int = MAX_SUGGESTIONS, cutoff: float = 0.6) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.settings.yaml_writing import flow_yaml, yaml_lines
-from goat_mcp.state.trust.strict_yaml import StrictLoader
+from goat_mcp.state.trust.strict_yaml import check_keys
 
 _YAML: Any = yaml  # an untyped library
 MAX_CHARS = 1024 * 1024
@@ -36,7 +36,7 @@ def parsed(text: str) -> Any:
     return _read(text, _NamedKeys)
 
 
-def _read(text: str, loader: type[StrictLoader], *, compose: bool = False) -> Any:
+def _read(text: str, loader: type[yaml.SafeLoader], *, compose: bool = False) -> Any:
     if len(text) > MAX_CHARS:
         raise refusal(f"it is longer than {MAX_CHARS} characters")
     try:
@@ -49,16 +49,16 @@ def _read(text: str, loader: type[StrictLoader], *, compose: bool = False) -> An
         raise refusal(f"it is not valid YAML: {type(problem).__name__}") from None
 
 
-class _NamedKeys(StrictLoader):
-    """Keys as they are written: `on` and `1` are names, too."""
+class _NamedKeys(yaml.SafeLoader):
+    """Keys as they are written: `on` and `1` are names, too, and what `<<` names is not merged but its value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        super().construct_mapping(node, deep)
+        check_keys(node, may_merge=True)
         loader: Any = self
         return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
 
 
-class _Positions(StrictLoader):
+class _Positions(yaml.SafeLoader):
     """An alias is a node of its own: what it stands for is at another position."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Callable, Generator, Mapping, MutableMapping
+import textwrap
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -48,7 +50,7 @@ class Telemetry:
     def _rendered(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
         line = json.dumps(event, default=repr)
         self._copy(line)
-        return in_words(json.loads(line)) if sys.stderr.isatty() else line
+        return "\n".join(_wrapped(in_words(json.loads(line)))) if sys.stderr.isatty() else line
 
     def _copy(self, line: str) -> None:
         if self._copy_to is not None:
@@ -99,6 +101,12 @@ def in_words(event: Mapping[str, Any]) -> str:
     first = f"goat-mcp: {event.get('level', 'note')}: {_visible(event.get('event', ''))}"
     trace = [_visible(line) for line in str(event.get("exception", "")).splitlines()]
     return "\n".join([f"{first} ({fields})" if fields else first, *trace])
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    width = shutil.get_terminal_size().columns
+    for line in text.splitlines():
+        yield from textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False) or [""]
 
 
 def _visible(value: Any) -> str:

@@ -66,6 +66,11 @@ class TerminalSession:
     def shown(self) -> str:
         return plain(self._seen.decode("utf-8", "replace"))
 
+    @property
+    def output(self) -> bytes:
+        """All that was sent to the terminal, as it came."""
+        return self._seen
+
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
 

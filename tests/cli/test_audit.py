@@ -13,7 +13,7 @@ import pytest
 
 from goat_mcp.calls.audit.log import AuditSettings
 from tests.calls.audit.records import lines_of, write_calls
-from tests.cli.terminal_run import COLUMNS, run_on_terminal
+from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_call import run
 
 pytestmark = pytest.mark.e2e
@@ -86,7 +86,8 @@ def test_at_80_columns_nothing_is_cut(tmp_path: Path) -> None:
     arguments = ["pattern=**/*.{md,txt,rst,adoc,html,htm,xml,json,yaml,yml,toml,ini}", f"path={tmp_path}"]
     run("call", "Glob", *arguments, "-w", str(tmp_path), cwd=tmp_path)
 
-    headers, *rows = run_on_terminal("audit", "show", cwd=tmp_path)
+    _, text = run_on_terminal("audit", "show", cwd=tmp_path)
+    headers, *rows = [line.rstrip() for line in text.splitlines()]
 
     assert max(map(len, (headers, *rows))) <= COLUMNS
     assert headers.split() == ["when", "call", "decision", "outcome", "client"]

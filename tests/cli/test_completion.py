@@ -50,7 +50,7 @@ def offered(home: Path, line: str) -> list[str]:
         ("ins", ["install", "inspect"]),
         ("rules for", ["forget"]),
         ("install claude-", ["claude-code", "claude-desktop"]),
-        ("eject kil", ["kilo"]),
+        ("eject kil", ["kilo", "kilo-cli"]),
         ("doctor g", ["git", "github"]),
         ("logs gith", ["github"]),
         ("auth login gi", ["git", "github"]),
@@ -67,6 +67,12 @@ def offered(home: Path, line: str) -> list[str]:
         ("why --http --mo", ["--mode"]),
         ("nothing --", ["--no-color", "--version", "--help"]),
         ("call Grep --profile x", []),
+        ("remove gi", ["git", "github"]),
+        ("restart gith", ["github"]),
+        ("disable Gre", ["Grep"]),
+        ("enable mcp__github__s", ["mcp__github__search_code"]),
+        ("config set output.m", ["output.max_chars"]),
+        ("config preset m", ["mine"]),
     ],
 )
 def test_tab_offers_what_fits(home: Path, line: str, words: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Generator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -184,6 +185,25 @@ def test_an_earlier_failure_is_shown_and_so_is_what_was_checked(tmp_path: Path) 
     assert document["checked"] == [
         *("settings", "0 host files", "1 file of servers", "1 server", "hooks", "sandbox", "state directory"),
     ]
+
+
+def test_one_that_hangs_is_named_and_delays_the_rest_by_seconds_only(tmp_path: Path) -> None:
+    entries = {"hangs": {"command": "/bin/sleep", "args": ["60"]}, "good": server("raw.py")}
+
+    began_s = time.monotonic()
+    code, findings = examined(tmp_path, entries)
+    took_s = time.monotonic() - began_s
+
+    assert (code, [(found["id"], found["about"]) for found in findings]) == (4, [("starting", "hangs")])
+    assert took_s < 20
+
+
+def test_how_long_a_server_has_failed_is_said(tmp_path: Path) -> None:
+    examined(tmp_path, {"gone": {"command": "no-such-command"}})
+
+    done = run("doctor", "--upstreams", "upstreams.json", "--workspace", ".", cwd=tmp_path)
+
+    assert done.stdout.startswith("gone: command_not_found (waiting), for ")
 
 
 def test_a_host_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:

@@ -281,6 +281,13 @@ def test_where_there_was_no_file_there_is_none_after_uninstalling(tmp_path: Path
     assert text.startswith("[mcp_servers.goat]\ncommand = ") and not file.exists()
 
 
+def test_a_host_that_has_no_file_is_told_with_its_dialog(tmp_path: Path) -> None:
+    ended = run("import", "jetbrains", cwd=tmp_path)
+
+    assert ended.returncode == 1 and "JetBrains AI Assistant has no file" in ended.stderr
+    assert "Settings | Tools | AI Assistant" in ended.stderr and "install --print jetbrains" in ended.stderr
+
+
 def test_a_host_nobody_knows_is_told_with_the_nearest(tmp_path: Path) -> None:
     ended = run("import", "cluade-desktop", cwd=tmp_path)
 

@@ -392,7 +392,7 @@ def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path
         f'{file}:6: error: command: "./notes-server" is a relative path; '
         "write an absolute one, a name that is on PATH, or a cwd",
         f'{file}:13: error: start: "soon" is not a way to start; write lazy or eager',
-        f"{file}:14: warning: timeouts: unknown key, ignored; fix the entry",
+        f"{file}:14: warning: timeouts: unknown key, ignored; did you mean timeout_s?",
         f"{file}:20: error: spec.readonly is unknown; did you mean read_only?",
     ]
     assert done.returncode == 1
@@ -425,15 +425,15 @@ metadata: {name: notes}
 spec: {command: notes-server}
 """
 NO_TOOLS = (
-    "12: the toolset mine: 'wether' names no tool; did you mean weather or weather__today?",
+    "12: the toolset mine: 'wether' names no tool; did you mean weather?",
     "13: the toolset mine: 'Bsh' names no tool; did you mean Bash or bash?",
     "14: the toolset mine: 'qqqqqqqq' names no tool; the tools are those that `goat-mcp list` shows",
-    "15: the toolset mine: 'weather__tomorow' names no tool; did you mean weather__today or weather?",
+    "15: the toolset mine: 'weather__tomorow' names no tool; did you mean weather__today?",
     "16: the toolset mine: 'toolset:loop' names no toolset; there are core, tasks, state, network, agent, mcp, "
     "notebook, teams, goa, base, manifests, upstream, meta",
     "17: the toolset mine: 'toolset:mine': a toolset holds none that is declared; write the tools that it holds",
     "18: the toolset mine: 'mcp__notes__*' names no tool; write mcp__notes for all of its tools",
-    "19: the toolset mine: 'jsn-query' names no tool; did you mean json-query or json-query__query?",
+    "19: the toolset mine: 'jsn-query' names no tool; did you mean json-query?",
 )
 
 

@@ -65,8 +65,9 @@ def test_a_change_is_listed_shown_and_applied(shell: Reviewing) -> None:
     before = path.read_text()
     applied = shell.decide("apply", id)
 
-    assert listed.split()[0] == id
-    assert listed.rstrip().endswith(f"Write  change  {path}")
+    headers, row = (line.split("\t") for line in listed.splitlines())
+    assert headers == ["id", "proposed", "tool", "change", "file", "principal"]
+    assert [row[0], *row[2:]] == [id, "Write", "change", str(path), ""]
     assert shown == f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-one\n+two\n"
     assert (before, path.read_text()) == ("one\n", "two\n")
     assert (applied.returncode, applied.stdout) == (0, f"{id} applied {path}\n")

@@ -231,8 +231,29 @@ def test_a_call_is_tested_without_running_it(shell: Shell, own: Path) -> None:
     assert allowed.returncode == 0
     facts = json.loads(allowed.stdout)
     assert (facts["effect"], facts["rule"], facts["origin"]) == ("allow", "Bash(git status)", f"{own}:4")
+    assert facts["changed_by"] == ["goat-mcp rules remove 'Bash(git status)'"]
     assert denied.returncode == 5
     assert f"{own}:5" in denied.stdout
+    assert "to change that: goat-mcp rules remove 'Bash(npm run deploy)'" in denied.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "commands"),
+    [
+        (["Bash", "command=npm test"], ["goat-mcp rules allow 'Bash(npm test)'"]),
+        (["Write", "file_path=@a b", "content=x"], ["goat-mcp rules allow 'Write(/{folder}/a b)'"]),
+        (["TodoWrite", "todos=[]"], ["goat-mcp rules deny TodoWrite"]),
+        (["Write", "file_path=@a", "content=x", "--mode", "plan"], []),
+        (["Write", "file_path=@.vscode/a", "content=x"], []),
+        (["Bash", "command=cd a && npm test"], []),
+    ],
+)
+def test_what_would_change_a_decision_is_a_command_to_type(
+    shell: Shell, own: Path, words: list[str], commands: list[str]
+) -> None:
+    facts = json.loads(shell.run("rules", "test", *words, "--json").stdout)
+
+    assert facts["changed_by"] == [command.format(folder=shell.folder) for command in commands]
 
 
 def test_on_a_terminal_of_80_columns_nothing_is_cut(shell: Shell, own: Path) -> None:

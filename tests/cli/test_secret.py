@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import re
 import subprocess
-import time
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,11 +13,11 @@ import pytest
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_store import SecretStore
 from goat_mcp.state.system_keyring import SystemKeyring
+from tests.cli.terminal_session import CTRL_C, TerminalSession
 from tests.cli.test_undo import TIMEOUT_S, Shell
 from tests.quick_start import goat_command
 
 VALUE = "hunter2-and-more"
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture
@@ -38,7 +36,6 @@ def environment(shell: Shell) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(shell.state / "config"),
         # A machine with a keyring must not keep what a test stores.
         "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
-        "COLUMNS": "80",
     }
 
 
@@ -50,23 +47,13 @@ def piped(environment: dict[str, str], text: str, *words: str) -> subprocess.Com
 
 def on_terminal(environment: dict[str, str], answers: list[tuple[str, str]], *words: str) -> tuple[int, str]:
     """Run it on a terminal, 80 columns wide, and answer what it asks. The exit code and all that was to be seen."""
-    command = goat_command("secret", *words)
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execvpe(command[0], command, environment)
-    shown, ends_at_s = b"", time.monotonic() + TIMEOUT_S
-    while time.monotonic() < ends_at_s:
-        if answers and answers[0][0].encode() in shown:
-            os.write(terminal, answers.pop(0)[1].encode())
-        try:
-            if not (data := os.read(terminal, 65536)):
-                break
-        except OSError:
-            break  # its end
-        shown += data
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(status), _STYLE.sub("", shown.decode().replace("\r\n", "\n"))
+    # A process of its own: a hidden answer is asked for on the terminal that controls it.
+    command = [sys.executable, "-m", "goat_mcp", "secret", *words]
+    with TerminalSession(command, cwd=Path(environment["GOAT_MCP_STATE_DIR"]).parent, variables=environment) as session:
+        for asked, answer in answers:
+            session.wait_for(asked)
+            session.type(answer.encode())
+        return session.end(TIMEOUT_S), session.shown
 
 
 def kept(shell: Shell) -> SecretStore:
@@ -87,6 +74,13 @@ def test_a_value_is_typed_unseen_and_the_reference_is_shown(shell: Shell, enviro
     assert kept(shell).get("TICKETS_TOKEN") == VALUE
     assert VALUE not in shown
     assert "Stored TICKETS_TOKEN in" in shown and "Write ${secret:TICKETS_TOKEN}" in shown
+
+
+def test_ctrl_c_at_the_prompt_stores_nothing_and_shows_no_traceback(shell: Shell, environment: dict[str, str]) -> None:
+    code, shown = on_terminal(environment, [("(not shown): ", CTRL_C.decode())], "set", "T")
+
+    assert (code, kept(shell).names()) == (130, [])
+    assert "Traceback" not in shown
 
 
 def test_a_value_comes_from_stdin_without_its_line_end(shell: Shell, environment: dict[str, str]) -> None:

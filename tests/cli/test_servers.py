@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from tests.cli.terminal_run import run_on_terminal
+from tests.cli.terminal_session import TerminalSession
 from tests.cli.test_undo import Shell
-from tests.quick_start import script_command
+from tests.quick_start import goat_command, script_command
 
 WEATHER = Path(__file__).parents[2] / "examples" / "weather_stdio.py"
 TOKEN = "ghp_abcdefghijklmnopqrstuvwx"
@@ -91,6 +92,25 @@ def test_a_plain_secret_is_noticed_and_never_shown(shell: Shell) -> None:
     assert "TOKEN looks like a secret" in done.stderr
     assert "goat-mcp secret set git-token" in done.stderr
     assert "--replace --env TOKEN='${secret:git-token}'" in done.stderr
+
+
+def test_on_a_terminal_a_plain_secret_can_be_stored_at_once(shell: Shell) -> None:
+    variables = {
+        "HOME": str(shell.folder),
+        "GOAT_MCP_STATE_DIR": str(shell.state),
+        "XDG_CONFIG_HOME": str(shell.state / "config"),
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    }
+    words = ("add", "maps", "https://maps.example.org/mcp", "-H", f"Authorization: Bearer {TOKEN}", "--no-check")
+
+    with TerminalSession(goat_command(*words), cwd=shell.folder, variables=variables) as terminal:
+        terminal.wait_for("Type yes:")
+        terminal.type(b"yes\n")
+        assert terminal.end() == 0
+
+    assert servers(shell)["maps"]["headers"] == {"Authorization": "Bearer ${secret:maps-authorization}"}
+    assert TOKEN not in terminal.shown
+    assert "maps-authorization" in shell.run("secret", "list").stdout
 
 
 def test_a_dry_run_shows_what_would_be_written_as_json_too(shell: Shell) -> None:
@@ -189,6 +209,11 @@ def test_enable_says_what_keeps_a_tool_off_and_turns_toolsets_on(shell: Shell) -
     chosen = yaml.safe_load(file.read_text())["catalog"]
     assert chosen == {"allow": ["Read", "Bash", "NotebookEdit"], "toolsets": ["network", "core", "notebook"]}
     assert f"{file} says so already." in ok(shell, "enable", "Bash")
+    file.write_text("catalog:\n  deny: ['preset:core', Bash]\n")
+    ok(shell, "enable", "preset:core", "Bash")
+    assert yaml.safe_load(file.read_text()) == {"catalog": {"deny": []}}
+    assert "read it at their next start" in shell.run("enable", "toolset:goa").stderr
+    file.unlink()
     assert "enable toolset:goa" in refused(shell, "enable", "ssh_bash__exec")
 
 

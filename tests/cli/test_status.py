@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.terminal_run import run_on_terminal
+from tests.cli.terminal_runs import run_on_terminal
 from tests.cli.test_call import run
 from tests.upstreams.fleet import server, warm
 
@@ -74,7 +74,8 @@ def test_the_last_failure_is_shown_when_nothing_runs(tmp_path: Path, failed: tup
 
 
 def test_one_server_is_shown_whole(tmp_path: Path, failed: tuple[str, ...]) -> None:
-    shown = run_on_terminal("status", "shop", *failed, cwd=tmp_path)
+    _, text = run_on_terminal("status", "shop", *failed, cwd=tmp_path)
+    shown = text.splitlines()
     document = json.loads(run("status", "shop", "--json", *failed, cwd=tmp_path).stdout)
 
     assert shown[1] == "shop"

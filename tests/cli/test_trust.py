@@ -148,7 +148,7 @@ def test_the_list_tells_what_has_become_of_each_and_revoking_ends_it(tmp_path: P
     }
     assert "is trusted no longer" in revoked.stdout
     assert json.loads(again.stdout) == {"file": str(file), "status": "untrusted", "was_trusted": False}
-    assert [line.split("\t")[1] for line in left.stdout.splitlines()] == ["changed", "gone"]
+    assert [line.split("\t")[1] for line in left.stdout.splitlines()] == ["status", "changed", "gone"]
 
 
 def test_what_is_no_projects_file_is_said(tmp_path: Path) -> None:

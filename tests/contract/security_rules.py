@@ -415,6 +415,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "test_it_is_good_for_the_arguments_it_was_asked_about_only "
         "server/test_travelling_approval.py::test_it_expires calls/test_pipeline.py::"
         "test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run "
+        "calls/test_pipeline.py::test_R_PERM_4_a_rule_that_came_while_the_user_was_asked_holds_for_this_call "
         "manifests/test_calls_held_back.py::test_a_call_of_a_tool_that_became_another_one_is_refused "
         "manifests/test_calls_held_back.py::"
         "test_what_a_person_allowed_is_not_used_for_another_handler",
@@ -437,10 +438,11 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-PERM-7",
-        "A broken rule stops the start, with its file and line.",
-        "gateway/build/rule_loading calls/permissions/rule",
+        "A broken rule stops the start, with its file and line; in a running server the rules from before stay.",
+        "gateway/build/rule_loading calls/permissions/rule settings/watched_settings",
         "calls/permissions/test_rules.py::test_a_broken_rule_is_named_with_its_place "
-        "gateway/build/test_rule_loading.py::test_a_broken_rule_is_told_with_its_file_and_line",
+        "gateway/build/test_rule_loading.py::test_a_broken_rule_is_told_with_its_file_and_line "
+        "gateway/test_rules_again.py::test_rules_come_and_go_and_a_broken_file_leaves_them_as_they_were",
     ),
     _rule(
         "R-HOOK-1",
@@ -637,8 +639,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SECRET-1",
         "Secrets come by reference, and are in no argument, status or error.",
-        "core/substitution state/secret_references",
-        "state/test_secret_references.py::test_* e2e/test_canaries.py::test_*",
+        "core/substitution state/secret_references state/secret_store",
+        "state/test_secret_references.py::test_* state/test_secret_store.py::test_* e2e/test_canaries.py::test_* "
+        "e2e/test_stored_secrets.py::test_*",
         "One that you write out in an entry is yours to guard.",
     ),
     _rule(

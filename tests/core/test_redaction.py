@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from goat_mcp.core import redaction
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.redaction import (
     REDACTED,
@@ -170,3 +171,19 @@ def test_an_upstreams_error_loses_what_only_we_gave_it() -> None:
     assert (told.code, told.message) == (-32000, "no such user: [redacted]")
     assert told.data == {"token": "theirs12345", "sent": ["[redacted]"]}
     assert redacted_upstream_error(error, Redactor()) is error
+
+
+_PARTS = (
+    *("token", "API_KEY", "PassWord", "jwt", "cookie", "=", ": ", '": "', "abc123xyz789", "Bearer ", "basic  ", "x://"),
+    *("@h", "sk-", "sk_live_", "GHP_", "github_pat_", "glpat-", "xoxb-", "AKIA", "ABCDEFGHIJKLMNOP", "AIza", "npm_"),
+    *("hf_", "pypi-", "eyJ", ".", " ", "\n", BEGIN, "?key=", "&", "s\u017f", "\u212aey=", "a" * 40),
+)
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=8).map("".join))
+def test_a_text_that_is_not_looked_at_closely_has_nothing_to_take_out(text: str) -> None:
+    shapes, assigned = redaction._patterns()  # pyright: ignore[reportPrivateUsage]
+
+    looked_at = assigned.sub(redaction._keep_name, shapes.sub(redaction._keep_kind, text))  # pyright: ignore[reportPrivateUsage]
+
+    assert Redactor().text(text) == looked_at

@@ -53,8 +53,7 @@ class MadeUpHome:
 def installing_environment() -> dict[str, str]:
     """Where packages come from on this machine, the versions that are tested, and one cache for all downloads."""
     of_this_machine = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
-    # A Python of the system, not that of our environment: an installed program must not depend on it.
-    python = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    python = str(base_python())
     return {
         "UV_SYSTEM_CERTS": "1",
         **of_this_machine,
@@ -65,3 +64,8 @@ def installing_environment() -> dict[str, str]:
         "UV_PYTHON_DOWNLOADS": "never",
         "PIPX_DEFAULT_PYTHON": python,
     }
+
+
+def base_python() -> Path:
+    """A Python of the system, not that of our environment: an installed program must not depend on it."""
+    return Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"

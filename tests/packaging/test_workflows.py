@@ -75,6 +75,7 @@ def test_a_job_may_do_only_what_it_names_and_only_those_that_publish_prove_who_t
     assert proving == {name for name, _ in jobs() if name.startswith("publish-")}
     assert {name: job["permissions"] for name, job in jobs() if name not in proving} == {
         "test": {"contents": "read"},
+        "demo": {"contents": "read"},
         "build": {"contents": "read"},
         "notes": {"contents": "write"},
     }

@@ -111,12 +111,12 @@ async def test_what_one_follower_cannot_use_is_in_force_for_nobody(tmp_path: Pat
 async def test_a_setting_that_nobody_follows_stays_and_is_named(tmp_path: Path, own: Path) -> None:
     write(own, "output: {max_chars: 20000}\n")
     async with watching(tmp_path) as now:
-        write(own, "output: {max_chars: 50000}\ncatalog: {deny: [Bash]}\n")
+        write(own, "output: {max_chars: 50000}\ncatalog: {deny: [Bash], toolsets: [goa]}\n")
 
         await now.until(lambda: now.denied == ("Bash",))
 
         assert now.watched.in_force.output.max_chars == 20000
-        assert now.watched.waiting_for_restart == ["output.max_chars"]
+        assert now.watched.waiting_for_restart == ["output.max_chars", "catalog.toolsets (goa)"]
 
 
 async def test_a_flag_still_beats_the_file(tmp_path: Path, own: Path) -> None:

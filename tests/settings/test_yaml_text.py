@@ -165,6 +165,15 @@ def test_aliases_elsewhere_stay_as_they_are() -> None:
         edited_yaml("x: {a: &x 1}\nb: *x\n", ["x"], REMOVED)
 
 
+def test_merged_mappings_elsewhere_stay_as_they_are() -> None:
+    text = "base: &base {a: 1}\nmodels:\n  - <<: *base\n    b: 2\n"
+
+    assert edited_list(text, ["servers"], add=["x"]) == text + "servers:\n  - x\n"
+    assert edited_yaml(text, ["models"], REMOVED) == "base: &base {a: 1}\n"
+    with pytest.raises(ToolError, match="an anchor, an alias or a tag"):
+        edited_yaml("base: &base {a: 1}\nx:\n  <<: *base\n", ["x", "<<", "b"], 2)
+
+
 def test_a_list_that_is_none_is_refused() -> None:
     with pytest.raises(ToolError, match=r"extensions[.]a is not a list"):
         edited_list(TEXT, ["extensions", "a"], add=["x"])

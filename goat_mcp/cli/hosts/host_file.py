@@ -69,15 +69,16 @@ class HostFile:
         return dict(cast("dict[str, Any]", found))
 
     def _named(self, found: Any) -> dict[str, Any]:
+        """The items of a list. What has no name is passed over, e.g. a reference to a server of the host's maker."""
+        if not isinstance(found, list):
+            raise self._broken(f"{'.'.join(self.root)} is not a list of servers")
         named: dict[str, Any] = {}
         for item in items(found):
             name = mapping(item).get(self.host.name_key)
-            if not isinstance(name, str) or name in named:
-                what = f"two servers that are named {name!r}" if name in named else "an item without a name"
-                raise self._broken(f"{'.'.join(self.root)} holds {what}")
-            named[name] = item
-        if not named and found:
-            raise self._broken(f"{'.'.join(self.root)} is not a list of servers")
+            if name in named:
+                raise self._broken(f"{'.'.join(self.root)} holds two servers that are named {name!r}")
+            if isinstance(name, str):
+                named[name] = item
         return named
 
     def changed(self, *, remove: Sequence[str], add: Mapping[str, Any]) -> bytes:

@@ -58,8 +58,16 @@ def one_source(host: Host, environment: HostEnvironment, project: Path | None) -
     found = next(sources_of(host, environment, project), None)
     if found is None:
         kind = "for a project" if project is not None else "of its user that we know on this system"
-        raise ToolError(ErrorCode.INPUT, f"{host.title} has no file {kind}", "See the host's own settings.")
+        raise ToolError(ErrorCode.INPUT, f"{host.title} has no file {kind}", _where_else(host, project))
     return found
+
+
+def _where_else(host: Host, project: Path | None) -> str:
+    if host.paste_into:
+        return f"Its servers are in {host.paste_into}; paste there what `goat-mcp install --print {host.name}` prints."
+    if project is None and host.project:
+        return f"It has one for a project ({host.project}): add --project DIR."
+    return "Leave out --project." if project is not None else "See the host's own settings."
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ def is_here(source: Source, environment: HostEnvironment) -> bool:
 
 _SHARED_FOLDERS = (
     ConfigLocation(any="{home}"),
+    ConfigLocation(any="{home}/.gemini"),
     ConfigLocation(any="{config}"),
     ConfigLocation(any="{support}"),
     ConfigLocation(any="{appdata}"),

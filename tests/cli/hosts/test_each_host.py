@@ -17,7 +17,7 @@ from goat_mcp.cli.hosts.importing import Change, carry_out, plan_import, plan_in
 from goat_mcp.cli.hosts.merging import ImportOutcome
 from goat_mcp.cli.hosts.own_entry import own_launch, own_names
 from goat_mcp.cli.hosts.receipts import Receipts
-from goat_mcp.cli.hosts.sources import Source, one_source
+from goat_mcp.cli.hosts.sources import Source, is_here, one_source, sources_of
 from goat_mcp.cli.hosts.table import HOSTS, host_named
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall
 from goat_mcp.core.errors import ToolError
@@ -156,8 +156,26 @@ def test_each_host_says_what_to_do_for_it_to_see_a_change(host: Host) -> None:
     assert host_named(host.name.upper().replace("-", "_")) is host
 
 
-@pytest.mark.parametrize("host", [host for host in HOSTS.values() if host.paste_into], ids=lambda host: host.name)
-def test_a_host_whose_servers_are_pasted_has_no_file(host: Host) -> None:
-    assert host.user is None and not host.project
-    with pytest.raises(ToolError, match="has no file"):
-        one_source(host, HostEnvironment("linux", Path("/home/me"), {}), None)
+@pytest.mark.parametrize(
+    ("host", "project", "next_step"),
+    [
+        *((host.name, None, f"`goat-mcp install --print {host.name}`") for host in HOSTS.values() if host.paste_into),
+        ("kilo", None, "(.kilocode/mcp.json): add --project DIR."),
+        ("windsurf", Path("/project"), "Leave out --project."),
+    ],
+)
+def test_a_host_without_such_a_file_says_what_to_do(host: str, project: Path | None, next_step: str) -> None:
+    with pytest.raises(ToolError, match="has no file") as raised:
+        one_source(HOSTS[host], HostEnvironment("linux", Path("/home/me"), {}), project)
+
+    assert next_step in raised.value.suggestion
+
+
+def test_the_folder_that_two_hosts_share_is_a_sign_of_neither(tmp_path: Path) -> None:
+    environment = HostEnvironment("linux", tmp_path, {})
+    (tmp_path / ".gemini" / "antigravity").mkdir(parents=True)
+    (tmp_path / ".gemini" / "antigravity" / "mcp_config.json").write_text("{}")
+
+    found = [name for name in HOSTS if any(is_here(s, environment) for s in sources_of(HOSTS[name], environment))]
+
+    assert found == ["antigravity"]

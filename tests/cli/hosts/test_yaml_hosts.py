@@ -46,7 +46,6 @@ def file(host: str, text: str) -> HostFile:
         ("goose", "x: &x {}\nextensions: *x\n", "line 2, column 13: an anchor, an alias or a tag"),
         ("goose", "- a\n", "it is not a mapping"),
         ("continue", "mcpServers: {a: {}}\n", "mcpServers is not a list of servers"),
-        ("continue", "mcpServers:\n  - command: x\n", "mcpServers holds an item without a name"),
         ("continue", "mcpServers:\n  - name: a\n  - name: a\n", "mcpServers holds two servers that are named 'a'"),
     ],
 )
@@ -66,6 +65,15 @@ def test_an_entry_of_the_same_name_is_replaced_where_it_stands() -> None:
     changed = file("goose", text).changed(remove=["goat"], add={"goat": {"cmd": "new"}}).decode()
 
     assert changed == ("extensions:\n  goat:  # ours\n    name: goat\n    cmd: new\n  other:\n    cmd: x\n")
+
+
+def test_an_item_without_a_name_stays_where_it_is() -> None:
+    text = "mcpServers:\n  - uses: somebody/memory\n  - name: a\n    command: x\n"
+
+    found = file("continue", text)
+
+    assert list(found.entries) == ["a"]
+    assert found.changed(remove=["a"], add={}) == b"mcpServers:\n  - uses: somebody/memory\n"
 
 
 def test_a_name_that_yaml_takes_for_a_number_or_a_truth_value_is_a_name() -> None:

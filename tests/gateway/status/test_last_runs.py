@@ -127,3 +127,14 @@ def test_a_damaged_file_is_replaced_and_a_folder_that_cannot_be_written_harms_no
     LastRuns(StateDirectory(tmp_path / "plain"), Redactor()).update([failed("one", "gone")], [config("one")])
 
     assert (unreadable, again) == ({}, "other")
+
+
+def test_R_CRASH_1_a_file_cut_at_any_byte_is_no_crash(tmp_path: Path) -> None:
+    written = runs(tmp_path)
+    written.update([failed("one", "gone", 1000.0)], [config("one")])
+    (file,) = files(tmp_path)
+    whole = file.read_bytes()
+
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        assert written.all() == {}
