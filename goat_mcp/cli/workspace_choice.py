@@ -82,10 +82,10 @@ def _by_host(source: Source) -> str:
     command = f"goat-mcp install {host.name}"
     if host.workspace is WorkspaceSource.ROOTS:
         return f"{host.title} names the folders that are open in it: they are the workspace."
-    if source.project is None and host.workspace is WorkspaceSource.START_DIRECTORY:
+    if host.workspace is WorkspaceSource.START_DIRECTORY:
         return (
-            f"The workspace is the directory in which you start {host.title}, unless that is / or your home directory. "
-            f"{command} --workspace DIR names one for good."
+            f"{host.title} starts goat-mcp in your project's directory: that is the workspace, unless it is / or your "
+            f"home directory. {command} --workspace DIR names one for good."
         )
     for_one = (
         f" For one project: {command} --project DIR --workspace DIR" if host.project and not source.project else ""
