@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli.command_help import COMPLETES, NO_COLOR, dressed, write_commands
-from goat_mcp.cli.exit_codes import AUTH, INTERRUPTED, UNREACHABLE, USAGE
+from goat_mcp.cli.exit_codes import AUTH, INTERRUPTED, OK, UNREACHABLE, USAGE
 from goat_mcp.core.version import __version__
 
 if TYPE_CHECKING:
@@ -143,12 +143,14 @@ def _run(arguments: list[str]) -> int:
     from goat_mcp.core.errors import ToolError
 
     try:
+        if not arguments:
+            from goat_mcp.cli.overview import show_overview
+
+            show_overview()
+            return OK
         code: Any = app.main(args=arguments, prog_name="goat-mcp", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as wrong:
-        if not arguments:
-            print(wrong.format_message(), file=sys.stderr)  # noqa: T201  # the help: somebody asked for nothing yet
-            return USAGE
         return _fail(*_usage_words(wrong), arguments)
     except ToolError as error:
         return _fail(error.message, error.suggestion, arguments, code=str(error.code))

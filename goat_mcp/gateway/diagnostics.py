@@ -59,8 +59,9 @@ class Diagnostics:
     def _settings_not_in_force(self) -> list[dict[str, Any]]:
         """What settings files say now and does not count: yet, or at all."""
         found: list[dict[str, Any]] = []
-        if self.watched.problem:
-            found.append({"name": "settings", "reason_code": "broken_settings", "detail": self.watched.problem})
+        for problem in (self.watched.problem, *self.watched.file_problems):
+            if problem:
+                found.append({"name": "settings", "reason_code": "broken_settings", "detail": problem})
         if waiting := self.watched.waiting_for_restart:
             detail = f"changed since the start, and read at the start only: {', '.join(waiting)}"
             found.append({"name": "settings", "reason_code": "restart_needed", "detail": detail})

@@ -110,7 +110,7 @@ class Gateway:
         )
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
         self.watched_settings = watched_settings(
-            as_loaded, s, self._configured, self.program_tools, self._use_choice, self._forget_resources
+            as_loaded, s, self._configured, self.program_tools, claude_files, self._use_choice, self._forget_resources
         )
         chosen = self._configured.chosen
         self._whole_catalog = self.catalog = chosen.catalog(self.registry, self._why_missing)

@@ -64,13 +64,14 @@ class _Given(NamedTuple):
     state: StateDirectory
 
 
-def _loaded(given: _Given, before: SettingsOrigin | None = None) -> Settings:
-    """`before`: where the settings came from that are in force now, if these are to follow them."""
+def _loaded(given: _Given, before: SettingsOrigin | None = None, *, keeps_project: bool = False) -> Settings:
+    """`before`: where the settings came from that are in force now, if these are to follow them. `keeps_project`: what
+    the project said then still counts, whatever is in its file."""
     flags, config_file, overrides, added, state = given
     users_file, users_tree = _users_tree(config_file)
     tree, origin = _with_given(users_tree, flags, overrides)
     folder = _first_directory(tree) if before is None else before.project_folder
-    project = _project_say(folder, config_file, state, origin)
+    project = None if keeps_project else _project_say(folder, config_file, state, origin)
     if before is not None and project is not None and before.project is not None:
         from goat_mcp.state.trust.project import after_change
 

@@ -163,9 +163,10 @@ class Settings(SandboxOptions):
         """Those of the files that belong to a project: of them only what the user trusts counts."""
         return self._origin.project_files
 
-    def loaded_again(self) -> Settings:
-        """What the same flags, variables and files say now. Raises `BrokenSettings`."""
-        return self if self._origin.load_again is None else self._origin.load_again()
+    def loaded_again(self, *, keeps_project: bool = False) -> Settings:
+        """What the same flags, variables and files say now; of a project's file, what it said before if
+        `keeps_project`. Raises `BrokenSettings`."""
+        return self if self._origin.load_again is None else self._origin.load_again(keeps_project=keeps_project)
 
     def with_followed(self, read: Settings, keys: Collection[str]) -> Settings:
         """These settings with the values that `read` has for `keys`, and where those came from."""
@@ -205,7 +206,7 @@ class SettingsOrigin:
     default_upstreams: Path | None = None
     default_manifests: Path | None = None
     watched_files: Sequence[Path] = field(default=(), compare=False)
-    load_again: Callable[[], Settings] | None = field(default=None, compare=False)
+    load_again: Callable[..., Settings] | None = field(default=None, compare=False)
 
 
 class BrokenSettings(ToolError):

@@ -1,12 +1,14 @@
 """Settings that are read again while a gateway runs: who follows them is notified within two seconds of a change.
 
 A file that cannot be used leaves everything as it was and is a problem (design D15). So does a change that one of the
-followers cannot use. A project's file counts as far as the user trusts it; an untrusted change may only deny more.
+followers cannot use. A project's file counts as far as the user trusts it; an untrusted change may only deny more, and
+one that cannot be used holds up nothing that the user changes in files of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,8 @@ class WatchedSettings:
         self.in_force = settings
         self.problem = ""
         """Why what the files say now is not in force; empty if it is."""
+        self.file_problems: Sequence[str] = ()
+        """The same of files that settings name, whose followers keep what each said before."""
         self._at_start = self._read = settings
         self._is_open = is_open
         self._was_open = False
@@ -69,13 +73,16 @@ class WatchedSettings:
     @property
     def files(self) -> Sequence[Path]:
         """Those that are watched; none once tools may write to one of them."""
-        files = self._read.watched_files
+        files, named = self._read.watched_files, self._read.claude_settings
         if not self._was_open:
-            of_projects = self._read.project_files  # what counts of them is a matter of trust
-            self._was_open = any(
-                self._is_open(one) for file in files if file not in of_projects for one in (file, file.resolve())
-            )
-        return () if self._was_open else files
+            # What counts of a project's is a matter of trust; of others' rules, for those who follow them.
+            others = (*self._read.project_files, *named)
+            self._was_open = any(self.is_open(file) for file in files if file not in others)
+        return () if self._was_open else [file for file in files if file not in named or not self.is_open(file)]
+
+    def is_open(self, file: Path) -> bool:
+        """Whether tools may change a file unasked."""
+        return self._is_open(file) or self._is_open(file.resolve())
 
     @property
     def waiting_for_restart(self) -> Sequence[str]:
@@ -98,12 +105,25 @@ class WatchedSettings:
             if not look or look == self._seen:
                 continue
             try:
-                read = await anyio.to_thread.run_sync(self._read.loaded_again, abandon_on_cancel=True)
-                self._put_into_force(read)
+                await self._load(keeps_project=False)
             except (ToolError, OSError) as broken:
-                self.problem = f"{broken}; what was in force before stays in force"
+                await self._load_without_project(broken)
             self._seen = look
             changed()
+
+    async def _load(self, *, keeps_project: bool) -> None:
+        again = partial(self._read.loaded_again, keeps_project=keeps_project)
+        self._put_into_force(await anyio.to_thread.run_sync(again, abandon_on_cancel=True))
+
+    async def _load_without_project(self, broken: ToolError | OSError) -> None:
+        stays = "what was in force before stays in force"
+        if self._read.project_files:
+            try:
+                await self._load(keeps_project=True)
+                stays = "what the project's file said before stays in force"
+            except (ToolError, OSError):
+                pass  # it is not the project's file, or not that alone
+        self.problem = f"{broken}; {stays}"
 
     def _put_into_force(self, read: Settings) -> None:
         """Raises `BrokenSettings`; then nothing has changed."""

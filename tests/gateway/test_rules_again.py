@@ -63,6 +63,11 @@ class Running:
                 await anyio.sleep(0.02)
         return found[0]
 
+    async def until_all_is_well(self) -> None:
+        with anyio.fail_after(PATIENCE_S):
+            while self.gateway.problems():  # noqa: ASYNC110  # a file
+                await anyio.sleep(0.02)
+
     def trust_project(self) -> None:
         found = find_project_file(self.project)
         assert found is not None
@@ -178,6 +183,47 @@ async def test_a_claude_settings_file_is_read_again(folder: Path) -> None:
         write(file, json.dumps({"permissions": {"allow": ["Bash(echo:*)"]}}))
         await now.until("ok", command="echo hi")
 
-        write(file, '{"permissions": ')
+        for broken in ('{"permissions": ', '{"permissions": {"allow": ["Bash("]}}'):
+            write(file, broken)
+            problem = await now.until_it_says(lambda one: "claude.json:1" in one["detail"])
+            assert problem["detail"].endswith("the rules that it held before stay in force")
+            assert await now.call("Bash", command="echo hi") == "ok"
+            write(file, json.dumps({"permissions": {"allow": ["Bash(echo:*)"]}}))
+            await now.until_all_is_well()
+
+        # Nor does it hold up what the user changes elsewhere.
+        write(file, "{")
         await now.until_it_says(lambda one: "claude.json:1" in one["detail"])
-        assert await now.call("Bash", command="echo hi") == "ok"
+        write(now.own, "permissions: {deny: [Bash(echo hi)]}\n")
+        await now.until("E_PERMISSION", command="echo hi")
+        assert await now.call("Bash", command="echo ho") == "ok"
+
+
+async def test_a_claude_settings_file_that_tools_may_write_stays_as_it_was_and_the_users_own_is_followed(
+    folder: Path,
+) -> None:
+    file = folder / "project" / "claude.json"
+    write(file, json.dumps({"permissions": {"allow": []}}))
+    async with running(folder, claude_settings=[str(file)]) as now:
+        write(file, json.dumps({"permissions": {"allow": ["Bash"]}}))
+        write(now.own, "permissions: {deny: [Bash(date)]}\n")
+
+        await deny_in_force(now, "Bash(date)")
+
+        assert await now.call("Bash", command="echo hi") == "E_PERMISSION"
+
+
+@pytest.mark.parametrize("broken", ["permissions: [", "permissions: {deny: [Nope]}", "catalog: {deny: [Nope]}"])
+async def test_a_broken_file_of_a_project_holds_up_nothing_that_the_user_denies(folder: Path, broken: str) -> None:
+    file = folder / "project" / "goat-mcp.yaml"
+    write(file, "permissions: {deny: [Bash(date)]}\n")
+    async with running(folder, mode="bypassPermissions") as now:
+        write(file, broken)
+        problem = await now.until_it_says(lambda one: one["reason_code"] == "broken_settings")
+        write(now.own, "permissions: {deny: [Bash(echo *)]}\n")
+
+        await now.until("E_PERMISSION", command="echo hi")
+
+        assert problem["detail"].endswith("what the project's file said before stays in force")
+        assert now.gateway.problems() == [problem]
+        assert await now.call("Bash", command="date") == "E_PERMISSION"

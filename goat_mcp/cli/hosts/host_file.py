@@ -45,6 +45,8 @@ class HostFile:
     @cached_property
     def tree(self) -> dict[str, Any]:
         """All of it. Raises `ToolError(CONFIG)`."""
+        if self.data is None:
+            return {}
         try:
             if self.host.format == "toml":
                 return read_toml(self.text)

@@ -15,7 +15,7 @@ from goat_mcp.cli.hosts.table import key_of
 from goat_mcp.core.redaction import Redactor, is_likely_secret
 from goat_mcp.core.substitution import Unresolved, secret_reference_in, substitute
 from goat_mcp.state.secret_references import SecretReferences
-from goat_mcp.upstreams.config.entry import is_goat
+from goat_mcp.upstreams.config.goat_launch import is_goat
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
 

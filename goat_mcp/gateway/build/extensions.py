@@ -55,14 +55,50 @@ def read_user_code(imported: Sequence[ClaudeSettings], services: Services, funct
 
 def claude_settings(settings: Settings) -> tuple[ClaudeSettings, ...]:
     """What the files say that `claude_settings` names. Raises `BrokenSettings`, naming file and line."""
-    if not settings.claude_settings:
-        return ()
+    return tuple(_claude_file(settings, file) for file in settings.claude_settings)
+
+
+def _claude_file(settings: Settings, file: Path) -> ClaudeSettings:
     from goat_mcp.settings.claude import BrokenClaudeSettings, read_claude_settings
 
     try:
-        return tuple(read_claude_settings(file, settings.contents.get(file)) for file in settings.claude_settings)
+        return read_claude_settings(file, settings.contents.get(file))
     except BrokenClaudeSettings as broken:
         raise BrokenSettings(str(broken), "Fix the file, or do not name it in claude_settings.") from None
+
+
+class FollowedClaudeFiles:
+    """Claude Code's files while a gateway runs. One that tools may write to counts as it was read first; one that is
+    broken now, as it was read last."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        read: Sequence[ClaudeSettings],
+        is_open: Callable[[Path], bool],
+        check: Callable[[ClaudeSettings], object],
+    ) -> None:
+        """`check` raises `BrokenSettings` for a file whose rules mean nothing."""
+        self._is_open = is_open
+        self._check = check
+        self._last = dict(zip(settings.claude_settings, read, strict=True))
+
+    def read(self, settings: Settings) -> tuple[Sequence[ClaudeSettings], Sequence[str]]:
+        """What they say now, and what is wrong with some. Raises `BrokenSettings` for one that was never read."""
+        problems: list[str] = []
+        for file in settings.claude_settings:
+            known = file in self._last
+            if known and self._is_open(file):
+                continue
+            try:
+                found = _claude_file(settings, file)
+                self._check(found)
+                self._last[file] = found
+            except BrokenSettings as broken:
+                if not known:
+                    raise
+                problems.append(f"{broken.message}; the rules that it held before stay in force")
+        return [self._last[file] for file in settings.claude_settings], problems
 
 
 def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Programs | None:

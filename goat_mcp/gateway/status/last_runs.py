@@ -13,16 +13,18 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
-from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.status import STDERR_ENDS, ReasonCode, UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.upstreams import Upstreams
+
+if TYPE_CHECKING:  # whoever only reads the files does without
+    from goat_mcp.upstreams.config.entry import UpstreamConfig
+    from goat_mcp.upstreams.upstreams import Upstreams
 
 KEPT_FILES = 200
 MAX_DETAIL_CHARS = 4000

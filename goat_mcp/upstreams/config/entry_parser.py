@@ -32,8 +32,8 @@ from goat_mcp.upstreams.config.entry import (
     StdioLaunch,
     ToolDocs,
     UpstreamConfig,
-    launches_us,
 )
+from goat_mcp.upstreams.config.goat_launch import launches_us
 from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # few entries have any
