@@ -34,7 +34,9 @@ if TYPE_CHECKING:  # loaded when the server is checked
     from goat_mcp.cli.server_check import ServerCheck
     from goat_mcp.settings.settings import Settings
 
-CHECK_S = 60.0
+CHECK_S = 310.0
+"""It fails by itself before that: servers have their own time to start in, which is long for those that are downloaded
+first."""
 _HEADER = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*[=:]\s*(.*)", re.S)
 
 
@@ -204,5 +206,9 @@ def _entry_notes(name: str, entry: Mapping[str, Any], path: Path) -> list[str]:
 def _checked(name: str, entry: Mapping[str, Any], path: Path) -> ServerCheck:
     from goat_mcp.cli.server_check import check_server
 
-    with waiting_for(f"{name}: starting it and listing its tools"):
-        return check_server(name, entry, path, CHECK_S)
+    try:
+        with waiting_for(f"{name}: starting it and listing its tools (Ctrl-C keeps the entry unchecked)"):
+            return check_server(name, entry, path, CHECK_S)
+    except KeyboardInterrupt:
+        click.echo(escaped(f"{name} was not checked; the entry stays. Check it: goat-mcp doctor {name}"), err=True)
+        raise

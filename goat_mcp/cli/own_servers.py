@@ -47,7 +47,10 @@ class ServersFile:
 
     def switched(self, name: str, *, on: bool) -> ServersFile:
         """With the entry used, or not."""
-        is_off = cast("dict[str, Any]", self.entries[name]).get("disabled") is True
+        entry = self.entries[name]
+        if not isinstance(entry, dict):
+            raise self._broken(f"{name} is not an object")
+        is_off = cast("dict[str, Any]", entry).get("disabled") is True
         if is_off is not on:
             return self
         return self._edited((_ROOT, name), remove=("disabled",), add={} if on else {"disabled": True})

@@ -48,10 +48,10 @@ def test_list_shows_what_somebody_has_set(shell: Shell, file: Path) -> None:
         f'catalog.deny\t["Bash"]\t{file}:4',
     ]
     assert len(json.loads(ok(shell, "config", "list", "--all", "--json"))) > 50
-    _, shown = run_on_terminal(
+    _, text = run_on_terminal(
         "config", "list", "catalog", cwd=shell.folder, variables={"XDG_CONFIG_HOME": str(file.parents[1])}
     )
-    lines = [line.rstrip() for line in shown.splitlines()]
+    lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= COLUMNS
     assert lines[0].split() == ["key", "value", "from"]
 
@@ -101,7 +101,7 @@ def test_a_key_below_a_setting_with_names_of_the_users_own(shell: Shell) -> None
         (("set", "output.maxchars", "1"), "did you mean output.max_chars"),
         (("set", "max_chars", "30000"), "output.max_chars"),
         (("set", "output.max_chars", "lots"), "output.max_chars: wants a whole number; got 'lots'"),
-        (("set", "catalog.deny", "Bsh"), "'Bsh' names no tool; did you mean Bash?"),
+        (("set", "catalog.deny", "Bsh"), "'Bsh' names no tool; did you mean Bash"),
         (("set", "permissions.deny", "Bash("), "the brackets do not close"),
         (("set", "mode", "plan", "default"), "mode takes one value, got 2"),
         (("set", "agent.key", "sk-123456789012"), "goat-mcp secret set agent-key"),
@@ -134,7 +134,7 @@ def test_validate_names_every_problem_with_its_line(shell: Shell, file: Path) ->
     done = shell.run("config", "validate")
 
     assert done.returncode == 1
-    assert f"  {file}:4: catalog.deny.1: 'Bsh' names no tool; did you mean Bash?" in done.stdout
+    assert f"  {file}:4: catalog.deny.1: 'Bsh' names no tool; did you mean Bash" in done.stdout
     assert f"  {file}:6: permissions.allow.0: rule 'Bash(': the brackets do not close" in done.stdout
     assert f"  {file}:8: permissions.deny.0: rule 'Nope': names no tool" in done.stdout
     assert f"  {servers}:3: mcpServers.b: " in done.stdout

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 import yaml
 
 from tests.cli.terminal_runs import run_on_terminal
-from tests.cli.terminal_session import TerminalSession
+from tests.cli.terminal_session import CTRL_C, TerminalSession
 from tests.cli.test_undo import Shell
 from tests.quick_start import goat_command, script_command
 
@@ -82,6 +85,62 @@ def test_a_server_that_does_not_start_stays_and_what_to_do_is_said(shell: Shell)
     assert "Install it, or write its absolute path" in told
     assert "The entry stays. Try again: goat-mcp doctor no; or: goat-mcp remove no" in told
     assert "no" in servers(shell)
+
+
+def test_a_server_that_wants_a_login_is_named_with_the_command_for_it(shell: Shell) -> None:
+    with refusing() as url:
+        done = shell.run("add", "maps", url, "--json")
+
+    assert done.returncode == 3
+    check = json.loads(done.stdout)["check"]
+    assert (check["ok"], check["reason_code"]) == (False, "auth_required")
+    assert "goat-mcp auth login maps" in check["remedy"]
+    assert servers(shell) == {"maps": {"url": url}}
+
+
+@contextmanager
+def refusing() -> Generator[str]:
+    """The address of a server that answers 401 to everything."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(401)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_POST
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_ctrl_c_ends_the_check_and_keeps_the_entry(shell: Shell) -> None:
+    variables = {
+        "HOME": str(shell.folder),
+        "GOAT_MCP_STATE_DIR": str(shell.state),
+        "XDG_CONFIG_HOME": str(shell.state / "config"),
+    }
+
+    with TerminalSession(
+        goat_command("add", "slow", "--", "sleep", "600"), cwd=shell.folder, variables=variables
+    ) as terminal:
+        terminal.wait_for("slow: starting it and listing its tools")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+
+    assert "slow was not checked; the entry stays." in terminal.shown
+    assert "Traceback" not in terminal.shown
+    assert "slow" in servers(shell)
 
 
 def test_a_plain_secret_is_noticed_and_never_shown(shell: Shell) -> None:
@@ -235,6 +294,17 @@ def test_mistakes_of_disable_are_named(shell: Shell) -> None:
     assert "disabled" not in servers(shell)["Bash"]
 
 
+def test_a_file_that_cannot_be_edited_is_left_alone(shell: Shell) -> None:
+    broken = write(own(shell, "broken.json"), '{"mcpServers": ')
+
+    assert "broken.json: line 1, column 16" in refused(shell, "remove", "a", "--from", str(broken))
+    assert broken.read_text() == '{"mcpServers": '
+
+    odd = write(own(shell), '{"mcpServers": {"a": 7}}')
+    assert "a is not an object" in refused(shell, "disable", "a")
+    assert odd.read_text() == '{"mcpServers": {"a": 7}}'
+
+
 def test_restart_without_a_running_server_says_so(shell: Shell) -> None:
     assert ok(shell, "restart", "a") == "No goat-mcp is running: nothing to do.\n"
     assert json.loads(ok(shell, "restart", "a", "--json")) == {"name": "a", "running": []}
@@ -263,10 +333,10 @@ def test_a_command_that_a_model_runs_changes_nothing(shell: Shell, words: tuple[
 def test_at_80_columns_nothing_is_cut(shell: Shell) -> None:
     variables = {"XDG_CONFIG_HOME": str(shell.state / "config")}
 
-    _, shown = run_on_terminal(
+    _, text = run_on_terminal(
         "add", "maps", "--no-check", "--", "/opt/servers/maps", cwd=shell.folder, variables=variables
     )
-    lines = [line.rstrip() for line in shown.splitlines()]
 
+    lines = [line.rstrip() for line in text.splitlines()]
     assert '+      "command": "/opt/servers/maps"' in lines
     assert lines[-1] == "No goat-mcp is running: this counts from the next start on."

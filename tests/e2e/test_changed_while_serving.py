@@ -143,6 +143,21 @@ def test_a_restarted_server_is_another_process_and_its_neighbour_is_not(shell: S
     assert after["two"] == before["two"]
 
 
+def test_a_server_that_does_not_start_again_is_named_and_one_that_nobody_has(shell: Shell, wire: Wire) -> None:
+    done(shell, "add", "gone", "--no-check", "--", "/nowhere/server")
+    names(wire)
+    publishes(shell)
+
+    failed = shell.run("restart", "gone")
+    unknown = shell.run("restart", "gnoe")
+
+    assert failed.returncode == 4
+    assert "(stdio, in " in failed.stdout and "command_not_found" in failed.stdout
+    assert unknown.returncode == 1
+    assert "no server is called 'gnoe'" in unknown.stderr
+    assert not list((shell.state / "restarts").iterdir())
+
+
 def test_a_broken_settings_file_is_shown_by_status_and_changes_nothing(shell: Shell, wire: Wire) -> None:
     names(wire)
     done(shell, "disable", "Bash")

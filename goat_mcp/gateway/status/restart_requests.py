@@ -27,6 +27,8 @@ LOOK_S = 0.5
 MAX_AGE_S = 60.0
 """Older requests are what a killed command left."""
 STARTS_WITHIN_S = 30.0
+READ_WITHIN_S = 2.0
+"""How long a changed file of servers may take to be read."""
 _FOLDER = "restarts"
 _SUFFIX = ".json"
 
@@ -92,7 +94,11 @@ class RestartRequests:
         return found
 
     async def _restart(self, request: str, name: str) -> None:
-        is_known = any(name in (config.name, config.server) for config in self._upstreams.configs)
+        is_known = self._is_known(name)
+        with anyio.move_on_after(READ_WITHIN_S):
+            while not is_known:  # its entry may have been added just now
+                await anyio.sleep(LOOK_S / 5)
+                is_known = self._is_known(name)
         await self._answer(request, {"state": "starting" if is_known else "unknown"})
         if not is_known:
             return
@@ -101,6 +107,9 @@ class RestartRequests:
         if status is not None:
             told = {"reason_code": str(status.reason_code), "detail": status.detail, "tool_count": status.tool_count}
             await self._answer(request, self._redactor.tree({"state": str(status.state), **told}))
+
+    def _is_known(self, name: str) -> bool:
+        return any(name in (config.name, config.server) for config in self._upstreams.configs)
 
     async def _answer(self, request: str, answer: Mapping[str, Any]) -> None:
         file = self._folder / f"{request}.{self._pid}{_SUFFIX}"
