@@ -76,6 +76,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "rules ask": ("goat-mcp rules ask 'Bash(git push *)'",),
     "rules deny": ("goat-mcp rules deny 'Read(./secrets/**)'", "goat-mcp rules deny mcp__mail --project"),
     "rules forget": ("goat-mcp rules forget 3f2a",),
+    "rules list": ("goat-mcp rules list",),
     "rules remove": ("goat-mcp rules remove 3", "goat-mcp rules remove 'Bash(npm run *)'"),
     "rules test": ("goat-mcp rules test Bash command='npm run build'",),
     "secret": ("goat-mcp secret set GITHUB_TOKEN", "goat-mcp secret list"),

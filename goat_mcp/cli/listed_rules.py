@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class ListedRule:
 
     def row(self) -> list[str]:
         """For a table: number, effect, rule, where."""
-        where = self.origin if self.remembered is None else _where(self.remembered)
+        where = _short(self.origin) if self.remembered is None else _where(self.remembered)
         if self.has_ended:
             assert self.rule.until_s is not None
             where = f"ended {at(self.rule.until_s)}; {where}"
@@ -111,6 +112,12 @@ def place_of(one: RememberedRule) -> str:
 
 def _where(one: RememberedRule) -> str:
     return f"remembered {at(one.at_s)} as {one.id}{place_of(one)}"
+
+
+def _short(origin: str) -> str:
+    """A place as people write it: `~/.config/...`."""
+    home = f"{os.path.expanduser('~')}/"  # noqa: PTH111  # `Path.home` raises if there is none
+    return f"~/{origin.removeprefix(home)}" if home != "/" and origin.startswith(home) else origin
 
 
 def _as_listed(one: RememberedRule) -> ListedRule:

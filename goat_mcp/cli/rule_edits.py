@@ -38,13 +38,14 @@ class RuleChange:
     winners: Sequence[ListedRule] = ()
     notes: Sequence[str] = ()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, *, dry_run: bool) -> Iterator[str]:
         """For people, below the diff."""
+        gone = "Would be taken out" if dry_run else "Taken out"
         if self.effect is not None:
             yield from (_sentence(meaning(self.effect, rule)) for rule in self.rules)
-        yield from (f"Taken out: {effect.value} {text}" for effect, text in self.removed)
+        yield from (f"{gone}: {effect.value} {text}" for effect, text in self.removed)
         if self.ended:
-            yield f"Taken out, since it was over: {', '.join(self.ended)}"
+            yield f"{gone}, since it was over: {', '.join(self.ended)}"
         for one in self.winners[:_SHOWN_RULES]:
             yield f"Stricter, and wins over it: {one.effect.value} {one.rule.text} ({one.origin})"
         if len(self.winners) > _SHOWN_RULES:
@@ -97,6 +98,8 @@ def changed_rules(
     listed = [one for one in listed_rules(settings) if one.remembered is None]
     above = [one for one in listed if any(stricter(effect, rule, [(one.effect, one.rule)]) for rule in rules)]
     notes = [note for rule in rules for note in _notes(effect, rule, settings)]
+    if not dry_run and not (in_project and effect is not Effect.DENY and not edited.is_trusted):
+        notes += _without_effect(effect, rules, listed, settings)
     return RuleChange(edited, effect, rules, ended=ended, winners=above, notes=list(dict.fromkeys(notes)))
 
 
@@ -136,6 +139,16 @@ def _notes(effect: Effect, rule: Rule, settings: Settings) -> Iterator[str]:
         if server not in known:
             hint = did_you_mean(server, known)
             yield f"No server is called {server} here" + (f"; {hint}" if hint else ".")
+
+
+def _without_effect(
+    effect: Effect, rules: Sequence[Rule], listed: Sequence[ListedRule], settings: Settings
+) -> Iterator[str]:
+    """What is written and does not count, since a variable holds the whole list."""
+    in_force = {one.rule.text for one in listed if one.effect is effect}
+    key = f"permissions.{effect.value}"
+    if any(rule.text not in in_force for rule in rules):
+        yield f"It does not count here: {key} is set by the {settings.source_of(key)}, which beats files."
 
 
 def _servers(settings: Settings) -> list[str]:

@@ -41,8 +41,19 @@ def rules(ctx: click.Context, as_json: bool, **selection: Any) -> None:
 
     Deny beats ask, ask beats allow, and what no rule matches is decided by the mode.
     """
-    if ctx.invoked_subcommand is not None:
-        return
+    if ctx.invoked_subcommand is None:
+        _list(as_json, selection)
+
+
+@rules.command("list")
+@flags.selection
+@flags.as_json
+def list_rules(as_json: bool, **selection: Any) -> None:
+    """The same as `goat-mcp rules`: the permission rules in force, deny first, and where each of them stands."""
+    _list(as_json, selection)
+
+
+def _list(as_json: bool, selection: dict[str, Any]) -> None:
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
     found = listed_rules(settings)
@@ -90,7 +101,7 @@ _change(Effect.DENY, "Refuse calls in every mode: goat-mcp rules deny 'Read(./se
 
 def _say(change: RuleChange, dry_run: bool) -> None:
     change.edit.say(dry_run=dry_run)
-    for line in change.lines():
+    for line in change.lines(dry_run=dry_run):
         click.echo(escaped(line))
 
 

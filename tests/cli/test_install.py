@@ -70,7 +70,7 @@ def test_a_second_install_changes_our_entry_and_adds_none(tmp_path: Path, work: 
         False,
     )
     assert '"--mode", "plan"' in changed["diff"] and found == ["goat"]
-    assert args == ["serve", "--mode", "plan", "--workspace", str(work)]
+    assert args == ["serve", "--workspace", str(work), "--mode", "plan"]
     assert file.read_text() == before
 
 
@@ -140,7 +140,7 @@ NOTES = {
     "goat-mcp install claude-desktop --workspace DIR",
     "zed": "For one project: goat-mcp install zed --project DIR --workspace DIR",
     "cursor": "Cursor names the folders that are open in it: they are the workspace.",
-    "codex": "The workspace is the directory in which you start Codex",
+    "codex": "Codex starts goat-mcp in your project's directory: that is the workspace",
 }
 
 

@@ -72,6 +72,13 @@ def test_the_file_is_made_if_there_is_none(shell: Shell) -> None:
     assert document["notes"] == ["No server is called mail here."]
 
 
+def test_a_variable_that_holds_the_whole_list_is_named(shell: Shell, own: Path) -> None:
+    done = shell.run("rules", "allow", "Write", GOAT_MCP_PERMISSIONS__ALLOW='["Edit"]')
+
+    assert done.returncode == 0, done.stderr
+    assert "It does not count here: permissions.allow is set by the environment, which beats files." in done.stdout
+
+
 def test_a_rule_that_is_there_already_is_not_written_again(shell: Shell, own: Path) -> None:
     document = run(shell, "allow", "Bash(git status)")
 

@@ -132,6 +132,23 @@ def test_a_line_that_is_no_rule_is_told_and_kept(shell: Shell) -> None:
     assert server.path.read_text().splitlines()[1] == "{}"
 
 
+def test_list_shows_the_same(shell: Shell) -> None:
+    remembered(shell).add("local", ["Edit(//ws/a)"])
+
+    assert json.loads(shell.run("rules", "list", "--json").stdout) == listed(shell) != []
+    assert shell.run("rules", "list").stdout == shell.run("rules").stdout
+
+
+def test_a_file_in_the_home_directory_is_shown_as_people_write_it(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "home" / "settings.yaml"
+    file.parent.mkdir()
+    file.write_text("permissions: {deny: [Edit]}\n")
+
+    shown = shell.run("rules", "--config", str(file), HOME=str(file.parent)).stdout
+
+    assert shown.splitlines()[1] == "1\tdeny\tEdit\t~/settings.yaml:1"
+
+
 def test_a_broken_rule_is_named(shell: Shell) -> None:
     done = shell.run("rules", "--set", 'permissions.deny=["Bahs"]')
 

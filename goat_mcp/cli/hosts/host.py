@@ -78,7 +78,7 @@ class WorkspaceSource(StrEnum):
     ROOTS = "roots"
     """The host sends the folders that are open in it as roots."""
     START_DIRECTORY = "start_directory"
-    """The host is a program of the terminal: its servers start in the directory in which it was started."""
+    """The host starts its servers in the project's directory: where it was started, or what is open in it."""
 
 
 @dataclass(frozen=True)

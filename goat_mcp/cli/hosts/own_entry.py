@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,18 +33,14 @@ class ServeOptions:
     profile: str = ""
 
     def words(self) -> list[str]:
-        return [word for flag, values in self._values().items() for value in values for word in (flag, str(value))]
+        return [word for flag, values in self.by_flag().items() for value in values for word in (flag, value)]
 
-    def flags(self) -> frozenset[str]:
-        """Those that are given, in both spellings."""
-        given = {flag for flag, values in self._values().items() if values}
-        return frozenset(given | ({"-w"} if _WORKSPACE_FLAG in given else set()))
-
-    def _values(self) -> dict[str, Sequence[object]]:
+    def by_flag(self) -> dict[str, list[str]]:
+        """The values of each flag. The flags are always all there, and in this order."""
         return {
-            _WORKSPACE_FLAG: self.workspace,
+            _WORKSPACE_FLAG: [str(path) for path in self.workspace],
             "--mode": [self.mode] if self.mode else [],
-            "--preset": self.preset,
+            "--preset": list(self.preset),
             "--profile": [self.profile] if self.profile else [],
         }
 
@@ -109,19 +105,25 @@ def changed_entry(host: Host, entry: Any, options: ServeOptions) -> dict[str, An
         command, start = own_launch(None)
         args = [*start, *rest]
     at = args.index(_SERVE) if _SERVE in args else len(args)
-    args = [*args[:at], _SERVE, *options.words(), *_without(args[at + 1 :], options.flags())]
-    return _relaunched(entry, command, args)
+    given = options.by_flag()
+    there, rest = _options_in(args[at + 1 :], given.keys())
+    words = [word for flag in given for value in given[flag] or there[flag] for word in (flag, value)]
+    return _relaunched(entry, command, [*args[:at], _SERVE, *words, *rest])
 
 
-def _without(args: Sequence[str], flags: frozenset[str]) -> Iterator[str]:
-    """The words without these flags and their values."""
+def _options_in(args: Sequence[str], flags: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The values of these flags, and the words that are left."""
+    found = {flag: list[str]() for flag in flags}
+    rest: list[str] = []
     words = iter(args)
     for word in words:
-        flag, has_value, _ = word.partition("=")
-        if flag not in flags:
-            yield word
-        elif not has_value:
-            next(words, None)
+        flag, has_value, value = word.partition("=")
+        flag = _WORKSPACE_FLAG if flag == "-w" else flag
+        if flag not in found:
+            rest.append(word)
+        elif has_value or (value := next(words, "")):
+            found[flag].append(value)
+    return found, rest
 
 
 def _relaunched(entry: Any, command: str, args: Sequence[str]) -> dict[str, Any]:

@@ -246,7 +246,7 @@ def upstream_file_findings(file: Path) -> Iterator[Finding]:
             about=str(file),
             detail=f"others may read it (mode {mode & 0o777:04o}), and it holds what look like secrets: "
             f"{', '.join(secrets)}",
-            fix=f"chmod 600 '{file}', or write ${{keyring:SERVICE/USER}} or ${{env:NAME}} instead.",
+            fix=f"chmod 600 '{file}', or store each with goat-mcp secret set NAME, and write ${{secret:NAME}} instead.",
         )
 
 

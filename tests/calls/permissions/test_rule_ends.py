@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -160,3 +161,29 @@ def test_rules_that_are_replaced_hold_for_the_next_decision_of_every_session() -
 
     rules.replace(RuleSet.parse(deny=["Write"]))
     assert permission.decide(Call(WRITE), mine).effect is Effect.DENY
+
+
+def test_at_no_moment_are_there_no_rules() -> None:
+    """Searches and long decisions ask in threads, while the event loop replaces the rules and some end."""
+    sets = [
+        RuleSet.parse(deny=["Write", f"Edit until {with_end('', time.time() + more).split()[-1]}"]) for more in (0, 1)
+    ]
+    rules = RulesInForce(sets[0])
+    stop, without = threading.Event(), list[str]()
+
+    def ask() -> None:
+        while not stop.is_set():
+            if rules.now().denying(Call(WRITE)) is None:
+                without.append("once")
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(2000):
+        rules.replace(sets[number % 2])
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+
+    assert without == []
+    assert rules.now().deny.rules[0].text == "Write"
