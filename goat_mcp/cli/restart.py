@@ -12,7 +12,7 @@ import click
 from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.cli.running_servers import running, who
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.gateway.status.restart_requests import STARTS_WITHIN_S, RestartRequest
@@ -53,7 +53,7 @@ def restart(name: str, as_json: bool) -> int:
         click.echo(json.dumps({"name": name, "running": results}))
     else:
         for one, result in zip(having, results, strict=True):
-            click.echo(escaped(f"{who(one)}: {_words(result)}"))
+            say(f"{who(one)}: {_words(result)}")
     return exit_codes.OK if all(result["state"] == "ready" for result in results) else exit_codes.UNREACHABLE
 
 
