@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli import exit_codes, flags
-from goat_mcp.cli.own_servers import no_server, servers_called, servers_in, users_files
+from goat_mcp.cli.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.cli.running_servers import running, who
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
@@ -35,9 +35,7 @@ def restart(name: str, as_json: bool) -> int:
     refuse_if_run_by_a_model("start servers again")
     documents = running()
     if not documents:
-        known = servers_in(users_files(load_settings({})))
-        if not servers_called(name, known):
-            raise no_server(name, [one.name for one in known])
+        servers_to_change([name], users_files(load_settings({})))  # raises for a name that no file has
         click.echo(json.dumps({"name": name, "running": []}) if as_json else "No goat-mcp is running: nothing to do.")
         return exit_codes.OK
     request = RestartRequest(StateDirectory.default(), name)
