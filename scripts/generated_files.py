@@ -40,6 +40,7 @@ REASONS = ROOT / "docs" / "upstream-problems.md"
 SCHEMA = ROOT / "manifests" / "schema.json"
 MOVING_IN = ROOT / "docs" / "moving-in.md"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
+LINKS_START, LINKS_END = "<!-- links: generated -->", "<!-- /links -->"
 HOSTS_START, HOSTS_END = "<!-- hosts: generated -->", "<!-- /hosts -->"
 
 
@@ -255,16 +256,16 @@ def wanted_files() -> dict[Path, str]:
     files[REASONS] = reasons_page()
     files |= packaging()
     files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
-    files[README] = _with_table(README, TABLE_START, tools_table(specs, folder="docs/tools/"), TABLE_END)
+    readme = _with_part(README.read_text(), TABLE_START, tools_table(specs, folder="docs/tools/"), TABLE_END)
+    files[README] = _with_part(readme, LINKS_START, _from_root("scripts.install_links").links(), LINKS_END)
     hosts_table = _from_root("scripts.hosts_table").hosts_table()
-    files[MOVING_IN] = _with_table(MOVING_IN, HOSTS_START, hosts_table, HOSTS_END)
+    files[MOVING_IN] = _with_part(MOVING_IN.read_text(), HOSTS_START, hosts_table, HOSTS_END)
     return files
 
 
-def _with_table(page: Path, start: str, table: str, end: str) -> str:
-    head, _, rest = page.read_text().partition(start)
-    _, _, tail = rest.partition(end)
-    return f"{head}{start}\n\n{table}\n\n{end}{tail}"
+def _with_part(page: str, start: str, part: str, end: str) -> str:
+    head, _, rest = page.partition(start)
+    return f"{head}{start}\n\n{part.strip()}\n\n{end}{rest.partition(end)[2]}"
 
 
 def main() -> int:

@@ -119,8 +119,10 @@ class _Line:
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """What the tool reports."""
-        amount = f"{done:g}" + (f" of {total:g}" if total else "")
-        self._what = f"{self._name}: {amount} {message or ''}".rstrip()
+        amount = f"{done:g} of {total:g}" if total else ""
+        if not (amount or message):
+            return  # a sign of life: the line counts the seconds itself
+        self._what = f"{self._name}: {' '.join(part for part in (amount, message) if part)}"
         if self._line is not None:
             self._line.update(self._what)
 

@@ -13,7 +13,7 @@ import click
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.hosts.sources import Source
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.redaction import Redactor, is_likely_secret
 
@@ -60,9 +60,9 @@ def say_change(source: Source, change: Change, *, already: str, done: str, dry_r
         return
     say_diff(change)
     if not change.is_one:
-        click.echo(already)
+        say(already)
     else:
-        click.echo("Nothing was written (--dry-run)." if dry_run else done)
+        say("Nothing was written (--dry-run)." if dry_run else done)
 
 
 def restart_hint(host: Host) -> str:

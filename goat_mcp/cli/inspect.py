@@ -13,7 +13,7 @@ from goat_mcp.catalog.schemas.dialects import host_findings
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, NOT_PORTABLE, UNREACHABLE
 from goat_mcp.cli.listing import QUIET, complete_catalog
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
@@ -34,7 +34,7 @@ def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, 
     """
     if dialect is not None:
         selection["overrides"] = [*selection["overrides"], f"catalog.schema_dialect={dialect}"]
-    listing = complete_catalog(flags.settings_from(**selection, defaults=QUIET))
+    listing = complete_catalog(flags.settings_from(**selection, defaults=QUIET), about=name)
     gateway, known = listing.gateway, [server.status for server in listing.servers]
     statuses = [status for status in known if name is None or name in (status.name, status.server)]
     listed = _chosen(gateway, name, {status.server for status in statuses if status.server})
@@ -107,19 +107,18 @@ def _unreached(statuses: Sequence[UpstreamStatus]) -> int:
     return 0
 
 
-def _counted(rewrites: Sequence[Any]) -> str:
-    return "1 rewrite" if len(rewrites) == 1 else f"{len(rewrites)} rewrites"
+def _row(tool: Mapping[str, Any]) -> list[str]:
+    claimed = tool["claimed_risk"]
+    risk = tool["risk"] + (f" (claims {claimed})" if claimed not in (None, tool["risk"]) else "")
+    return [tool["name"], ", ".join(tool["effects"]), risk, str(len(tool["rewrites"]))]
 
 
 def _print(document: Mapping[str, Any]) -> None:
     tools: list[dict[str, Any]] = document["tools"]
-    if tools:
-        click.echo("tool\teffects\trisk\trewrites")
+    print_table(("tool", "effects", "risk", "rewrites"), [_row(tool) for tool in tools])
     for tool in tools:
-        claimed = tool["claimed_risk"]
-        risk = tool["risk"] + (f" (claims {claimed})" if claimed not in (None, tool["risk"]) else "")
-        cells = (tool["name"], ", ".join(tool["effects"]), risk, _counted(tool["rewrites"]))
-        click.echo(escaped("\t".join(cells)))
+        if tool["rewrites"]:
+            click.echo(escaped(f"{tool['name']}:"))
         for rewrite in tool["rewrites"]:
             click.echo(escaped(f"  {rewrite['path']}: {rewrite['what']}"))
         for which in ("listed", "original"):
@@ -132,4 +131,5 @@ def _print(document: Mapping[str, Any]) -> None:
     for finding in document["findings"]:
         click.echo(escaped(finding))
     rewritten = sum(bool(tool["rewrites"]) for tool in tools)
-    click.echo(f"{len(tools)} tools in dialect {document['dialect']}, {rewritten} of them rewritten")
+    count = "1 tool" if len(tools) == 1 else f"{len(tools)} tools"
+    click.echo(f"{count} in dialect {document['dialect']}, {rewritten} of them rewritten")

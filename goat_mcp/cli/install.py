@@ -22,7 +22,7 @@ from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own
 from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.install_options import checked_options, settings_name_workspace
-from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
@@ -198,17 +198,17 @@ def _say(one: Installed, dry_run: bool, as_json: bool) -> None:
     if change is None:
         return
     say_diff(change)
-    title, path = one.host.title, escaped(str(change.path))
+    title, path = one.host.title, change.path
     lines = {
         "already": f"{title} starts goat-mcp already: {path}",
         "added": f"{title} starts goat-mcp now: {path}",
         "changed": f"The entry of goat-mcp was changed: {path}",
     }
-    click.echo("Nothing was written (--dry-run)." if dry_run and change.is_one else lines[one.result])
+    say("Nothing was written (--dry-run)." if dry_run and change.is_one else lines[one.result])
     if one.note:
-        click.echo(escaped(one.note))
+        say(one.note)
     if change.is_one and not dry_run:
-        click.echo(restart_hint(one.host))
+        say(restart_hint(one.host))
 
 
 def _say_all(done: Sequence[Installed], dry_run: bool, as_json: bool) -> None:

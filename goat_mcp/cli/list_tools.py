@@ -20,6 +20,7 @@ from goat_mcp.cli.terminal import console, escaped, print_table, wrapped_table
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.tools.docs import short_doc
+from goat_mcp.upstreams.patience import OF_A_PERSON, TO_THE_END
 
 if TYPE_CHECKING:  # rich is loaded for a terminal
     from rich.table import Table
@@ -49,7 +50,8 @@ def list_tools(word: str | None, server: str | None, tokens: bool, as_json: bool
     gateway = opened(flags.settings_from(**selection, defaults=QUIET))
     only = known_server(gateway, server) if server is not None else None
     with waiting_view() if as_json else _server_view() as view:
-        found = listing(gateway, view, only=only, again=True)
+        patience = OF_A_PERSON if only is None else TO_THE_END
+        found = listing(gateway, view, only=only, again=True, patience=patience)
     tools = _tools(found)
     shown = [tool for tool in tools if (only is None or tool.server == only) and (not word or tool.matches(word))]
     if as_json:

@@ -17,7 +17,7 @@ from goat_mcp.cli.flags import say_notices
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.suggestions import did_you_mean
-from goat_mcp.upstreams.patience import OF_A_PERSON, TO_THE_END, Patience
+from goat_mcp.upstreams.patience import OF_A_PERSON, Patience
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
@@ -146,10 +146,14 @@ def waiting_view() -> Generator[View]:
         yield _WaitingView(line)
 
 
-def complete_catalog(settings: Settings) -> Listing:
-    """The catalog with what every server lists. Those that are known from an earlier run are not started."""
+def complete_catalog(settings: Settings, *, about: str | None = None) -> Listing:
+    """The catalog with what every server lists. Those that are known from an earlier run are not started.
+
+    If `about` is the name of a server or of a server's tool, no other server is started.
+    """
+    gateway = opened(settings)
     with waiting_view() as view:
-        return listing(opened(settings), view)
+        return listing(gateway, view, only=None if about is None else _server_of(gateway, about))
 
 
 def opened(settings: Settings) -> Gateway:
@@ -161,17 +165,26 @@ def opened(settings: Settings) -> Gateway:
     return Gateway(settings, approval=Approval.DENY)
 
 
-def listing(gateway: Gateway, view: View, *, only: str | None = None, again: bool = False) -> Listing:
-    """Start the servers and let them list; `again`: also those that are known from an earlier run.
+def _server_of(gateway: Gateway, name: str) -> str | None:
+    """The server that is called so, or whose tools' names begin as this one does; None if that is unclear."""
+    for config in gateway.upstreams.configs:
+        if name in (config.name, config.server) or (config.prefix and name.startswith(config.prefix)):
+            return config.name
+    return None
 
-    `only` is the name of the only one; that one is waited for as long as it may take to start.
+
+def listing(
+    gateway: Gateway, view: View, *, only: str | None = None, again: bool = False, patience: Patience = OF_A_PERSON
+) -> Listing:
+    """Start the servers and let them list; `again`: also those that are known from an earlier run. `only` is the name
+    of the only one.
     """
-    return anyio.run(_listing, gateway, view, only, again)
+    return anyio.run(_listing, gateway, view, None if only is None else [only], again, patience)
 
 
-async def _listing(gateway: Gateway, view: View, only: str | None, again: bool) -> Listing:
-    names = None if only is None else [only]
-    patience: Patience = OF_A_PERSON if only is None else TO_THE_END
+async def _listing(
+    gateway: Gateway, view: View, names: Collection[str] | None, again: bool, patience: Patience
+) -> Listing:
     took: dict[str, float] = {}
     begun_s = time.monotonic()
 

@@ -16,8 +16,6 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.terminal import confirmed, escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.settings.loading import keys_in
-from goat_mcp.settings.settings import BrokenSettings, path_keys, settings_of
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.trust import FILE_NAME
 from goat_mcp.state.trust.project import DENIALS, ProjectSettings, whole_project
@@ -136,6 +134,8 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
 
 
 def _read(file: Path) -> ProjectSettings:
+    from goat_mcp.settings.settings import BrokenSettings, path_keys  # a list of what is trusted reads no settings
+
     try:
         found = find_project_file(file.parent)
         if found is None:
@@ -147,6 +147,8 @@ def _read(file: Path) -> ProjectSettings:
 
 def _check(project: ProjectSettings) -> None:
     """Raises `BrokenSettings` for settings that would stop the start."""
+    from goat_mcp.settings.settings import settings_of
+
     settings_of(project.tree, str(project.file.path))
 
 
@@ -166,6 +168,8 @@ def _document(project: ProjectSettings, status: str) -> dict[str, Any]:
 
 def _lines(project: ProjectSettings) -> dict[str, Any]:
     """What it sets, by key."""
+    from goat_mcp.settings.loading import keys_in
+
     found: dict[str, Any] = {}
     for key in keys_in(dict(project.tree)):
         value: Any = project.tree

@@ -12,7 +12,7 @@ import click
 from goat_mcp.cli.hosts.host import WorkspaceSource
 from goat_mcp.cli.hosts.own_entry import ServeOptions, names_workspace, own_names
 from goat_mcp.cli.hosts.sources import Source
-from goat_mcp.cli.terminal import confirmed, escaped
+from goat_mcp.cli.terminal import confirmed, escaped, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.files.workspace.roots import Root
@@ -49,9 +49,9 @@ def asked_workspaces(sources: Sequence[Source], project: Path | None) -> tuple[P
     title = sources[0].host.title if len(sources) == 1 else "these hosts"
     here = project or Path.cwd()
     default = "" if all(_is_named_by_host(source) for source in sources) or is_too_wide(here) else str(here)
-    click.echo(f"Workspace for {title}: the directory in which file tools may read and change files.", err=True)
+    say(f"Workspace for {title}: the directory in which file tools may read and change files.", err=True)
     if not default:
-        click.echo(f"Press Enter for none. {_by_host(sources[0])}", err=True)
+        say(f"Press Enter for none. {_by_host(sources[0])}", err=True)
     while True:
         answer: str = click.prompt("Workspace", default=default, show_default=bool(default), err=True)
         if not answer.strip():
@@ -59,7 +59,7 @@ def asked_workspaces(sources: Sequence[Source], project: Path | None) -> tuple[P
         try:
             return checked_workspaces([answer.strip()], may_ask=True)
         except ToolError as problem:
-            click.echo(escaped(f"{problem.message}. {problem.suggestion}"), err=True)
+            say(f"{problem.message}. {problem.suggestion}", err=True)
 
 
 def has_workspace(source: Source) -> bool:

@@ -12,7 +12,9 @@ import pytest
 
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
+from tests.cli.terminal_session import TerminalSession
 from tests.quick_start import goat_command
+from tests.upstreams.test_downloads import slow_program
 
 SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
 
@@ -147,3 +149,26 @@ def test_nobody_at_the_terminal_means_no(tmp_path: Path) -> None:
     assert done.returncode == 5
     assert "permissions.allow: [Bash] (Bash(touch made) allows" in done.stdout
     assert not (folder / "made").exists()
+
+
+@pytest.mark.e2e
+def test_a_terminal_shows_what_a_call_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "upstreams.json").write_text(json.dumps({"mcpServers": {"npm": slow_program(tmp_path, "npx")}}))
+    wait = "while [ ! -e go ]; do sleep 0.02; done; echo finished"
+    variables = {"HOME": str(tmp_path), "GOAT_MCP_STATE_DIR": str(tmp_path / "state")}
+
+    def on_a_terminal(*words: str) -> TerminalSession:
+        command = goat_command("call", *words, "--mode", "bypassPermissions", "--workspace", str(tmp_path))
+        return TerminalSession(command, cwd=tmp_path, variables=variables)
+
+    with on_a_terminal("Bash", f"command={wait}") as running:
+        running.wait_for("Bash started (")
+        (tmp_path / "go").touch()
+        assert running.end() == 0
+    with on_a_terminal("mcp__npm__ping", "--upstreams", str(tmp_path / "upstreams.json")) as starting:
+        starting.wait_for("waiting for the server of mcp__npm__ping to start (")
+        (tmp_path / "downloaded").touch()
+        assert starting.end() == 0
+
+    assert "finished" in running.shown and "started" not in running.shown.splitlines()[-1]
+    assert "pong" in starting.shown

@@ -254,3 +254,12 @@ def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Pa
         ("host_entry_workspace", "warning"),
     ]
     assert findings[1]["fix"] == "Name one: goat-mcp install claude-desktop --workspace DIR"
+
+
+def test_one_that_hangs_is_named_after_some_seconds_and_the_others_are_examined(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    code, findings = examined(tmp_path, {"hangs": server("raw.py", "hang"), "good": server("raw.py")})
+
+    assert [(found["id"], found["about"]) for found in findings] == [("starting", "hangs")]
+    assert code == 4
+    assert time.monotonic() - began_s < 20, "it was waited for as long as it may take to start"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import subprocess
 import time
@@ -13,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.cli.terminal_session import TerminalSession
 from tests.cli.test_call import run
 from tests.quick_start import goat_command
 from tests.upstreams.fleet import server
+from tests.upstreams.test_downloads import slow_program
 
 pytestmark = pytest.mark.e2e
 WITHIN_S = 8.0
@@ -34,27 +34,13 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GOAT_MCP_STATE_DIR": state, **more}
 
 
-def on_a_terminal(folder: Path, *words: str, columns: int = 80) -> tuple[int, str]:
-    """The exit status, and what stood on a terminal of that width, without its colours."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        goat_command(*words),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment(folder, TERM="xterm", COLUMNS=str(columns)),
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 65_536):
-                shown += part
-        except OSError:
-            pass  # the terminal's end, once nobody writes to it any more
-    os.close(ours)
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    return process.returncode, "\n".join(line.rstrip() for line in re.split(r"[\r\n]+", plain))
+def on_a_terminal(folder: Path, *words: str, columns: int = 80) -> TerminalSession:
+    home = {name: value for name, value in environment(folder).items() if name != "PATH"}
+    return TerminalSession(goat_command(*words), cwd=folder, variables=home, columns=columns)
+
+
+def lines_of(session: TerminalSession) -> list[str]:
+    return [line.rstrip() for line in session.shown.splitlines()]
 
 
 # ISO-1, LIF-8
@@ -113,25 +99,46 @@ def test_a_terminal_of_80_columns_shows_whole_names_by_server(tmp_path: Path) ->
     name = "a_server_with_quite_a_long_name"
     file = upstreams(tmp_path, {name: server("raw.py")})
 
-    code, shown = on_a_terminal(tmp_path, "list", "--upstreams", file)
+    with on_a_terminal(tmp_path, "list", "--upstreams", file) as session:
+        assert session.end() == 0
 
-    lines = shown.splitlines()
-    assert code == 0
-    assert any(line.split() == ["server", "state", "tools", "time", "note"] for line in lines)
-    assert re.search(rf"^{name} +ready +6 +\d+\.\d s$", shown, re.MULTILINE)
+    lines = lines_of(session)
+    assert any(line.split()[:4] == ["server", "state", "tools", "time"] for line in lines)
+    assert any(re.fullmatch(rf"{name} +ready +6 +\d+\.\d s", line) for line in lines)
     assert lines.index("built in (18 tools)") < lines.index(f"{name} (6 tools)")
     assert "Read  reads; risk none" in lines and "Bash  runs programs; risk critical" in lines
     assert f"mcp__{name}__ping  may change things; risk high" in lines
     assert max(map(len, lines)) <= 80
-    assert "{" not in shown.replace("{ts,tsx}", ""), "no JSON for people"
+    assert not any(line.startswith("{") for line in lines), "no JSON for people"
 
 
 def test_a_wide_terminal_has_one_table_for_each_server(tmp_path: Path) -> None:
-    code, shown = on_a_terminal(tmp_path, "list", columns=160)
+    with on_a_terminal(tmp_path, "list", columns=160) as session:
+        assert session.end() == 0
 
-    assert code == 0
-    assert re.search(r"^tool +effects +risk +what it does$", shown, re.MULTILINE)
-    assert re.search(r"^Bash +runs programs +critical +Run a bash script", shown, re.MULTILINE)
+    assert any(line.split("  ")[0] == "tool" and line.endswith("what it does") for line in lines_of(session))
+    assert any(re.match(r"Bash +runs programs +critical +Run a bash script", line) for line in lines_of(session))
+
+
+def test_a_terminal_shows_who_is_waited_for_and_a_first_download_is_not_a_failure(tmp_path: Path) -> None:
+    file = upstreams(tmp_path, {"npm": slow_program(tmp_path, "npx"), "quick": server("raw.py")})
+
+    with on_a_terminal(tmp_path, "list", "--upstreams", file) as session:
+        session.wait_until(
+            lambda: any(re.match(r"quick +ready", line) for line in lines_of(session)), "nobody answered"
+        )
+        session.wait_until(lambda: any(re.match(r"npm +starting", line) for line in lines_of(session)), "who is late?")
+        assert session.end() == 0
+    with on_a_terminal(tmp_path, "list", "--server", "npm", "--upstreams", file) as waiting:
+        waiting.wait_for("starting")
+        (tmp_path / "downloaded").touch()
+        assert waiting.end() == 0
+
+    shown = " ".join(" ".join(lines_of(session)).split())
+    assert "npm still starting 0 it is still starting; npx may be downloading it first" in shown
+    assert "Not ready yet: npm." in shown and "failed" not in shown
+    assert "mcp__npm__ping  may change things; risk high" in lines_of(waiting)
+    assert not any(line.startswith("mcp__quick__") for line in lines_of(waiting))
 
 
 def test_json_has_the_servers_and_what_is_known_of_each_tool_beside_the_list(tmp_path: Path) -> None:

@@ -44,15 +44,21 @@ COMMANDS = list(commands())
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "README.md").write_text("# Project\n\nTODO: write it\n")
+    """A project beside a home in which Claude Desktop has a server."""
+    project, claude = tmp_path / "project", tmp_path / "home" / ".config" / "Claude"
+    project.mkdir()
+    claude.mkdir(parents=True)
+    (project / "README.md").write_text("# Project\n\nTODO: write it\n")
     command, *words = script_command(ROOT / "examples" / "weather_stdio.py")
-    server = {"command": command, "args": words}
-    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"weather": server}}))
-    return tmp_path
+    servers = json.dumps({"mcpServers": {"weather": {"command": command, "args": words}}})
+    (project / "servers.json").write_text(servers)
+    (claude / "claude_desktop_config.json").write_text(servers)
+    return project
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "GOAT_MCP_STATE_DIR": str(folder / "state"), "HOME": str(folder / "home")}
+    ours = {"GOAT_MCP_STATE_DIR": str(folder.parent / "state"), "HOME": str(folder.parent / "home")}
+    return {**os.environ, **ours}
 
 
 @pytest.mark.e2e
