@@ -28,9 +28,9 @@ def recorded_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str,
     `arguments` and `result_chars`. None without a file. Raises `UnreadableRecord`.
     """
     found: list[dict[str, Any]] = []
-    for call in _newest_first(path, wanted):
-        if wanted.fits(call):
-            found.append(call)
+    for row in _newest_first(path, wanted):
+        if wanted.fits(dict(row)):
+            found.append(_call(row))
             if len(found) >= count:
                 break
     return found[::-1]
@@ -45,22 +45,34 @@ def names_in(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def _newest_first(path: Path, wanted: CallFilter) -> Iterator[dict[str, Any]]:
-    since_s = wanted.since.timestamp() if wanted.since is not None else 0.0
-    for row in _rows(path, f"SELECT {_WANTED} FROM calls WHERE at_s >= ? ORDER BY at_s DESC, rowid DESC", since_s):
-        call = dict(row)
-        call["ts"] = _iso(call.pop("at_s"))
-        if by := call.pop("decided_by"):
-            call["by"] = by
-        if (arguments := call.pop("arguments")) is not None:
-            call["arguments"] = json.loads(arguments)
-        ended_at_s = call.pop("ended_at_s")
-        if ended_at_s is None:
-            for name in ("error_code", "duration_ms", "result_chars"):
-                del call[name]
-        else:
-            call["ended"] = _iso(ended_at_s)
-        yield call
+def _newest_first(path: Path, wanted: CallFilter) -> Iterator[sqlite3.Row]:
+    """Those that may fit: the file finds by itself what is one word in a column."""
+    conditions: list[str] = ["at_s >= ?"]
+    values: list[Any] = [wanted.since.timestamp() if wanted.since is not None else 0.0]
+    exact = {"server": wanted.server, "call_id": wanted.call_id, "decision": "deny" if wanted.only_denied else ""}
+    for column, value in exact.items():
+        if value:
+            conditions.append(f"{column} = ?")
+            values.append(value)
+    return _rows(
+        path, f"SELECT {_WANTED} FROM calls WHERE {' AND '.join(conditions)} ORDER BY at_s DESC, rowid DESC", *values
+    )
+
+
+def _call(row: sqlite3.Row) -> dict[str, Any]:
+    call = dict(row)
+    call["ts"] = _iso(call.pop("at_s"))
+    if by := call.pop("decided_by"):
+        call["by"] = by
+    if (arguments := call.pop("arguments")) is not None:
+        call["arguments"] = json.loads(arguments)
+    ended_at_s = call.pop("ended_at_s")
+    if ended_at_s is None:
+        for name in ("error_code", "duration_ms", "result_chars"):
+            del call[name]
+    else:
+        call["ended"] = _iso(ended_at_s)
+    return call
 
 
 def _rows(path: Path, query: str, *values: Any) -> Iterator[sqlite3.Row]:

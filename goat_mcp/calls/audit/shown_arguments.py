@@ -17,6 +17,8 @@ _MAX_VALUES = 200
 _MAX_NAME_CHARS = 100
 _MAX_DEPTH = 8
 _LEFT_OUT = "..."
+_VALUE = "value"
+_NAMES_OF_A_VALUE = ("name", "key", "setting", "variable", "header")
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 """Only ASCII: what is no text for a database (half of a surrogate pair) is one as JSON."""
 
@@ -64,18 +66,29 @@ class TakenArguments:
 
     def shown(self, redactor: Redactor) -> str:
         """The arguments as JSON, each cut to `MAX_CHARS`. Takes its time: for a thread."""
-        return _COMPACT.encode({redactor.text(name): _one(name, one, redactor) for name, one in self._taken.items()})
+        hidden = _secret_members(self._taken)
+        shown = {
+            redactor.text(name): _one(value, redactor, hidden=name in hidden) for name, value in self._taken.items()
+        }
+        return _COMPACT.encode(shown)
 
 
-def _one(name: str, value: Any, redactor: Redactor) -> Any:
-    shown: Any = _without_secrets(name, value, redactor)
+def _secret_members(members: Mapping[str, Any]) -> set[str]:
+    """Those that are a secret by their own name, or by that beside them: `{"name": "API_TOKEN", "value": ...}`."""
+    found = {name for name in members if is_secret_name(name)}
+    named = (members.get(name) for name in _NAMES_OF_A_VALUE)
+    return found | ({_VALUE} if any(is_secret_name(text) for text in named if isinstance(text, str)) else set())
+
+
+def _one(value: Any, redactor: Redactor, *, hidden: bool) -> Any:
+    shown: Any = _without_secrets(value, redactor, hidden=hidden)
     if isinstance(value, dict | list) and len(text := _COMPACT.encode(shown)) > MAX_CHARS:
         return _cut(text, len(text))
     return shown
 
 
-def _without_secrets(name: str, value: Any, redactor: Redactor) -> Any:
-    if is_secret_name(name) and value and isinstance(value, str | int | _Start) and not isinstance(value, bool):
+def _without_secrets(value: Any, redactor: Redactor, *, hidden: bool = False) -> Any:
+    if hidden and value and isinstance(value, str | int | _Start) and not isinstance(value, bool):
         return REDACTED
     if isinstance(value, str):
         return _cut(redactor.text(value), len(value))
@@ -84,9 +97,12 @@ def _without_secrets(name: str, value: Any, redactor: Redactor) -> Any:
         return _cut(redactor.text(value.text)[:-MAX_CHARS], value.chars)
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
-        return {redactor.text(key): _without_secrets(key, one, redactor) for key, one in members.items()}
+        secret = _secret_members(members)
+        return {
+            redactor.text(name): _without_secrets(one, redactor, hidden=name in secret) for name, one in members.items()
+        }
     if isinstance(value, list):
-        return [_without_secrets("", one, redactor) for one in cast("list[Any]", value)]
+        return [_without_secrets(one, redactor) for one in cast("list[Any]", value)]
     return value
 
 

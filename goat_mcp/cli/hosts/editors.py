@@ -101,10 +101,10 @@ EDITORS = (
         workspace=WorkspaceSource.START_DIRECTORY,
         after="Roo Code reads the file again by itself; reload the window if goat is not listed.",
     ),
-    # kilo.ai/docs/features/mcp: the extension; that its newer versions read the CLI's file is not confirmed.
+    # kilo.ai/docs/features/mcp: the extension before it read the CLI's file (`kilo-cli`).
     Host(
         "kilo",
-        "Kilo Code",
+        "Kilo Code (legacy extension)",
         "json",
         MCP_SERVERS,
         project=".kilocode/mcp.json",
@@ -193,7 +193,7 @@ EDITORS = (
         "json",
         MCP_SERVERS,
         after="Press Apply; the status of goat is shown in the same list.",
-        paste_into="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add | As JSON",
+        paste_into="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add",
     ),
     Host(
         "junie",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from goat_mcp.cli.hosts.host import HostEnvironment, WorkspaceSource
 from goat_mcp.cli.hosts.own_entry import command_exists, launch_of, names_workspace, own_names
@@ -25,6 +26,7 @@ def examine_host_files(environment: HostEnvironment, *, has_workspace: bool) -> 
     """The user's files of all hosts. `has_workspace`: the user's settings name one, so that no entry has to."""
     sources, broken = readable_sources(HOSTS.values(), environment)
     there = [source for source in sources if source.file.data is not None]
+    broken = [one for one in broken if one.path is None or not _is_out_of_reach(one.path)]
     findings = [
         Finding(
             id="host_file",
@@ -36,6 +38,17 @@ def examine_host_files(environment: HostEnvironment, *, has_workspace: bool) -> 
     ]
     findings += [finding for source in there for finding in _entries_examined(source, has_workspace)]
     return ExaminedHosts(len(there) + len(broken), findings)
+
+
+def _is_out_of_reach(path: Path) -> bool:
+    """Whether it is in a folder that we may not enter: then nothing is there for the host either."""
+    try:
+        path.lstat()
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _entries_examined(source: Source, has_workspace: bool) -> Iterator[Finding]:

@@ -89,10 +89,10 @@ TERMINAL_AGENTS = (
         workspace=WorkspaceSource.START_DIRECTORY,
         after="Start opencode again.",
     ),
-    # Kilo-Org/kilocode: packages/kilo-docs/pages/automate/mcp/using-in-cli.md
+    # Kilo-Org/kilocode: packages/kilo-docs/pages/automate/mcp/; the extension for VS Code reads the same file.
     Host(
         "kilo-cli",
-        "Kilo CLI",
+        "Kilo CLI and Kilo Code",
         "jsonc",
         ("mcp",),
         user=ConfigLocation(any="{config}/kilo/kilo.json"),
@@ -104,7 +104,7 @@ TERMINAL_AGENTS = (
         command_line="command",
         env_key="environment",
         workspace=WorkspaceSource.START_DIRECTORY,
-        after="Start Kilo CLI again; /mcps lists goat.",
+        after="Start Kilo CLI again, or reload the window of VS Code.",
     ),
     # block/goose: documentation/docs/guides/config-files.md, crates/goose/src/agents/extension.rs
     Host(

@@ -128,7 +128,7 @@ VS Code: .vscode/, .vscode-server/, .config/code/user/, application support/code
 JetBrains editors: .idea/, .ideavimrc, .run/
 Fleet: .fleet/
 Visual Studio: .vs/
-Zed: .zed/, .config/zed/
+Zed: .zed/, .config/zed/, zed/settings.json
 Nova: .nova/
 Eclipse: .externaltoolbuilders/
 Sublime Text: *.sublime-project, *.sublime-workspace
@@ -148,12 +148,12 @@ Gemini CLI: .gemini/
 Qwen Code: .qwen/
 Amazon Q: .amazonq/, .aws/amazonq/
 Kiro: .kiro/
-Kilo Code: .kilocode/
+Kilo Code: .kilocode/, .kilo/, .config/kilo/, kilo.json, kilo.jsonc
 Continue: .continue/, .continuerc.json
 Aider: .aider/, .aider.conf.yml, .aider.model.settings.yml
 opencode: .opencode/, .config/opencode/, opencode.json, opencode.jsonc
-Crush: .crush.json, crush.json, .config/crush/
-Goose: .config/goose/
+Crush: .crush.json, crush.json, .crushrc, crushrc, .config/crush/
+Goose: .config/goose/, goose/config/config.yaml
 Amp: .config/amp/
 GitHub Copilot: .config/github-copilot/, .copilot/
 Junie: .junie/

@@ -106,6 +106,7 @@ def test_secrets_are_taken_out_by_value_by_name_and_by_shape(tmp_path: Path, mak
             "command": f"curl -H 'Authorization: Bearer abcdef0123456789' https://x/?q={SECRET}",
             "env": {"API_TOKEN": "plain-word", "LANG": "C"},
             "password": 123456,
+            "headers": [{"name": "X-Api-Key", "value": "another-word"}, {"name": "Accept", "value": "text/html"}],
             "long": "x" * 4000 + SECRET * 20 + "y" * 10_000,
         },
     )
@@ -113,9 +114,10 @@ def test_secrets_are_taken_out_by_value_by_name_and_by_shape(tmp_path: Path, mak
 
     stored = (tmp_path / "state" / "calls.db").read_bytes()
     (call,) = calls(tmp_path)
-    for secret in (SECRET[:8], "abcdef0123456789", "plain-word", "123456,"):
+    for secret in (SECRET[:8], "abcdef0123456789", "plain-word", "123456,", "another-word"):
         assert secret.encode() not in stored
     assert call["arguments"]["env"] == {"API_TOKEN": "[redacted]", "LANG": "C"}
+    assert [each["value"] for each in call["arguments"]["headers"]] == ["[redacted]", "text/html"]
     assert call["arguments"]["command"].startswith("curl -H 'Authorization: Bearer [redacted]")
 
 

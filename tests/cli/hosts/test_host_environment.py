@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.files.workspace.protected import protected_reason
 
 MAC = "/Users/me/Library/Application Support"
 ROAMING = "C:/Users/me/AppData/Roaming"
@@ -92,6 +93,17 @@ def test_each_hosts_file_is_where_its_vendor_says(platform: str) -> None:
     found = {name: place for name in PLACES[platform] if (place := HOSTS[name].user) is not None}
 
     assert {name: str(machine.path(place)) for name, place in found.items()} == PLACES[platform]
+
+
+@pytest.mark.parametrize("platform", HOMES)
+@pytest.mark.parametrize("host", HOSTS.values(), ids=list(HOSTS))
+def test_file_tools_do_not_change_the_file_of_any_host(platform: str, host: Host) -> None:
+    """What it names is started."""
+    environment = HostEnvironment(platform, Path(HOMES[platform]), {"APPDATA": ROAMING})
+    places = [environment.path(place) for place in (host.user, host.elsewhere) if place is not None]
+    paths = [*map(str, places), *([f"/project/{host.project}"] if host.project else [])]
+
+    assert [path for path in paths if protected_reason(path) is None] == []
 
 
 def test_variables_that_move_a_hosts_files_count() -> None:

@@ -28,6 +28,8 @@ OBEYED = [
     (".husky/pre-commit", "Husky"),
     (".pre-commit-config.yaml", "pre-commit"),
     ("lefthook-local.yml", "Lefthook"),
+    ("project/.crushrc", "Crush"),
+    ("project/kilo.jsonc", "Kilo Code"),
     (".ssh/config", "ssh"),
     (".ssh/rc", "ssh"),
     (".ssh/authorized_keys", "ssh"),
