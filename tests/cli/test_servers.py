@@ -306,6 +306,9 @@ def test_a_file_that_cannot_be_edited_is_left_alone(shell: Shell) -> None:
 
 
 def test_restart_without_a_running_server_says_so(shell: Shell) -> None:
+    write(own(shell), '{"mcpServers": {"a": {"command": "a"}}}')
+
+    assert "did you mean a?" in refused(shell, "restart", "aa")
     assert ok(shell, "restart", "a") == "No goat-mcp is running: nothing to do.\n"
     assert json.loads(ok(shell, "restart", "a", "--json")) == {"name": "a", "running": []}
 
