@@ -217,11 +217,10 @@ class _Picked:
             if one.file is not None and one.file.resolve() == settings_path(in_project).resolve():
                 self.texts.append((in_project, one.effect, one.rule.text))
                 return
-        raise ToolError(
-            ErrorCode.INPUT,
-            f"{one.effect.value} {one.rule.text} stands in {one.origin}",
-            "That is neither your goat-mcp.yaml nor that of the current directory: take it out there.",
-        )
+        where = "That is neither your goat-mcp.yaml nor that of the current directory: take it out there."
+        if one.rule.blocks:
+            where = "It is in another list: see goat-mcp config get bash.blocked, and change that with config set."
+        raise ToolError(ErrorCode.INPUT, f"{one.effect.value} {one.rule.text} stands in {one.origin}", where)
 
 
 def _without(picked: _Picked, in_project: bool) -> RuleChange | None:
