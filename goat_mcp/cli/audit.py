@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import USAGE
 from goat_mcp.cli.terminal import console, print_table
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-CHANGED = 1
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes such a cell for a formula, and names of tools come from others."""
 
@@ -91,7 +91,7 @@ def show(
             ErrorCode.INPUT, "--host cannot be used with --file", "That file does not name clients: leave one out."
         )
     chain = _path(file, config)
-    with waiting_for("the record of calls"):
+    with waiting_for("reading the record of calls"):
         calls = _recorded(last, wanted) if file is None else []
         if file is not None or (not calls and not client and chain.exists()):
             from goat_mcp.calls.audit.records import last_calls
@@ -126,11 +126,11 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
             ErrorCode.INPUT, f"--expect-head {expect_head!r:.100} is no head", "Write what verify printed: NUMBER:HASH."
         ) from None
     path = _path(file, config)
-    with _Readable(path), waiting_for("the record of calls"):
+    with _Readable(path), waiting_for("reading the record of calls"):
         found = verification.verify(path, expected=expected)
     click.echo(json.dumps(_document(path, found)) if as_json else _in_words(found))
     if not found.is_intact:
-        sys.exit(CHANGED)
+        sys.exit(USAGE)
 
 
 @audit.command()

@@ -47,7 +47,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "help": ("goat-mcp help call", "goat-mcp help rules forget"),
     "import": ("goat-mcp import --dry-run", "goat-mcp import claude-desktop --move"),
     "inspect": ("goat-mcp inspect github", "goat-mcp inspect mcp__github__search_code"),
-    "install": ("goat-mcp install claude-desktop", "goat-mcp install cursor --dry-run"),
+    "install": ("goat-mcp install claude-desktop --workspace ~/project", "goat-mcp install --all --dry-run"),
     "list": ("goat-mcp list", "goat-mcp list --tokens --preset core"),
     "lock": ("goat-mcp lock", "goat-mcp lock --check"),
     "lock approve": ("goat-mcp lock approve github",),

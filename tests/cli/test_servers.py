@@ -134,7 +134,7 @@ def test_ctrl_c_ends_the_check_and_keeps_the_entry(shell: Shell) -> None:
     with TerminalSession(
         goat_command("add", "slow", "--", "sleep", "600"), cwd=shell.folder, variables=variables
     ) as terminal:
-        terminal.wait_for("slow: starting it and listing its tools")
+        terminal.wait_for("slow: starting, to list its tools")
         terminal.type(CTRL_C)
         assert terminal.end() == 130
 
@@ -306,6 +306,9 @@ def test_a_file_that_cannot_be_edited_is_left_alone(shell: Shell) -> None:
 
 
 def test_restart_without_a_running_server_says_so(shell: Shell) -> None:
+    write(own(shell), '{"mcpServers": {"a": {"command": "a"}}}')
+
+    assert "did you mean a?" in refused(shell, "restart", "aa")
     assert ok(shell, "restart", "a") == "No goat-mcp is running: nothing to do.\n"
     assert json.loads(ok(shell, "restart", "a", "--json")) == {"name": "a", "running": []}
 
