@@ -108,7 +108,7 @@ _WORDS = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
 def _print(facts: Mapping[str, Any]) -> None:
     click.echo(escaped(f"{facts['tool']}: {_WORDS[facts['effect']]}, by {facts['reason']}"))
     if "origin" in facts:
-        click.echo(escaped(f"  which stands in {facts['origin']}"))
+        click.echo(escaped(f"  written in {facts['origin']}"))
     if "answered_by" in facts:
         click.echo(escaped(f"  who answers: {facts['answered_by']}"))
     for command in facts.get("changed_by", ()):
