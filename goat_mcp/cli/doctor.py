@@ -59,7 +59,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         only = _chosen(gateway, servers)
         earlier = _last_runs_by_name(gateway)
-        with waiting_for("the servers") as line:
+        with waiting_for("starting the servers") as line:
             examined = anyio.run(_examine, gateway, only, statuses, line)
         of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=settings_name_workspace())
         findings = [
@@ -111,9 +111,9 @@ async def _examine(
         statuses.append(status)
         if status.name in missing:
             missing.remove(status.name)
-        line.update(f"an answer of {', '.join(missing)}" if missing else "the files of this account")
+        line.update(f"waiting for {', '.join(missing)}" if missing else "looking at files and the sandbox")
 
-    line.update(f"an answer of {', '.join(missing)}")
+    line.update(f"starting {', '.join(missing)}" if missing else "looking at files and the sandbox")
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
