@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -49,7 +51,9 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
         raise click.UsageError("--no-token and --token-file contradict each other; give one")
     if http is None and (token_file is not None or no_token):
         raise click.UsageError("--token-file and --no-token belong to --http")
-    with suppress(KeyboardInterrupt):  # while it starts; later it is a signal like others
+    if sys.platform != "win32":
+        signal.signal(signal.SIGINT, _leave)  # while it starts; a running server has a handler of its own
+    with suppress(KeyboardInterrupt):
         if http is None and sys.stdin.isatty():
             _say(_FOR_A_PERSON)
         from goat_mcp.server.run import run_http, run_stdio
@@ -58,6 +62,10 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
             run_stdio(settings, parent=parent, check=check)
         else:
             run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(0)
 
 
 def _say(line: str) -> None:

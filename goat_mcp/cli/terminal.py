@@ -39,14 +39,14 @@ def escaped(text: str) -> str:
 _COMMAND_AT_END = re.compile(r"(.*:) +(goat-mcp \S.*)")
 
 
-def say(text: str, *, err: bool = False) -> None:
+def say(text: str, *, err: bool = False, ends_line: bool = True) -> None:
     """Print sentences, with control characters escaped. On a terminal they are wrapped at words, and a command at the
     end of a line that is too long gets a line of its own, unbroken: people copy it."""
     text = escaped(text)
     if (sys.stderr if err else sys.stdout).isatty():
         width = shutil.get_terminal_size().columns
         text = "\n".join(wrapped for line in text.split("\n") for wrapped in _wrapped(line, width))
-    click.echo(text, err=err)
+    click.echo(text, err=err, nl=ends_line)
 
 
 def _wrapped(line: str, width: int) -> Iterator[str]:
@@ -80,7 +80,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def confirmed(question: str) -> bool:
     """Whether the person at the terminal answers with yes."""
-    click.echo(f"{question} Type yes: ", err=True, nl=False)
+    say(f"{question} Type yes: ", err=True, ends_line=False)
     return sys.stdin.readline().strip().lower() == "yes"
 
 

@@ -177,5 +177,17 @@ def test_ctrl_c_at_trust_trusts_nothing(folder: Path) -> None:
         assert "Nothing is trusted." in session.shown
 
 
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [(("install", "cursor"), "Workspace:"), (("secret", "set", "TOKEN"), "not shown")],
+)
+def test_ctrl_c_at_other_questions_changes_nothing(folder: Path, words: tuple[str, ...], question: str) -> None:
+    with on_terminal(folder, *words) as session:
+        session.wait_for(question)
+
+        assert ends_in_time(session) == 130
+    assert not (folder / ".cursor" / "mcp.json").exists()
+
+
 def wait_for_file(session: TerminalSession, file: Path) -> None:
     session.wait_until(file.exists, f"{file} was not made")
