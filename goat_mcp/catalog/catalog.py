@@ -241,7 +241,7 @@ class Catalog:
             )
         if (reason := self._explain_missing(name)) is not None:
             raise reason
-        near = nearest(name, [*self._tools, *TOOL_ALIASES])
+        near = dict.fromkeys(TOOL_ALIASES.get(one, one) for one in nearest(name, [*self._tools, *TOOL_ALIASES]))
         raise ToolError(
             ErrorCode.TOOL_NOT_FOUND,
             f"tool not found: {name[:200]}",
