@@ -25,7 +25,7 @@ from goat_mcp.cli.own_servers import (
     users_files,
 )
 from goat_mcp.cli.running_servers import fields, readers_of, say_followers
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.settings.loading import load_settings
@@ -85,7 +85,7 @@ def add(
     if not as_json:
         say_change(change, dry_run=dry_run)
         for note in notes:
-            click.echo(escaped(f"goat-mcp: {note}"), err=True)
+            say(f"goat-mcp: {note}", err=True)
     found = None if dry_run or not check else _checked(name, entry, path)
     followers = [] if dry_run else readers_of(path)
     if as_json:
@@ -207,8 +207,8 @@ def _checked(name: str, entry: Mapping[str, Any], path: Path) -> ServerCheck:
     from goat_mcp.cli.server_check import check_server
 
     try:
-        with waiting_for(f"{name}: starting it and listing its tools (Ctrl-C keeps the entry unchecked)"):
+        with waiting_for(f"{name}: starting, to list its tools (Ctrl-C: do not check)"):
             return check_server(name, entry, path, CHECK_S)
     except KeyboardInterrupt:
-        click.echo(escaped(f"{name} was not checked; the entry stays. Check it: goat-mcp doctor {name}"), err=True)
+        say(f"{name} was not checked; the entry stays. Check it: goat-mcp doctor {name}", err=True)
         raise

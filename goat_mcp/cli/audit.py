@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import USAGE
 from goat_mcp.cli.terminal import console, print_table
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-CHANGED = 1
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes such a cell for a formula, and names of tools come from others."""
 
@@ -130,7 +130,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
         found = verification.verify(path, expected=expected)
     click.echo(json.dumps(_document(path, found)) if as_json else _in_words(found))
     if not found.is_intact:
-        sys.exit(CHANGED)
+        sys.exit(USAGE)
 
 
 @audit.command()

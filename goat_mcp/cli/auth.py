@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
 import anyio.to_thread
 import click
 
@@ -21,6 +19,7 @@ from goat_mcp.cli.terminal_user import is_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.processes.typed_lines import typed_line
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
@@ -35,8 +34,6 @@ if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.upstreams.oauth.pending_login import RedirectListener
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
-AUTH_FAILED = 3
-UNREACHABLE = 4
 LOGIN_WAIT_S = 600.0
 
 
@@ -50,7 +47,8 @@ def auth() -> None:
 @click.option("--no-browser", is_flag=True, help="Print the address only; do not open a browser.")
 @click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Ask for this scope, too. May be repeated.")
 @flags.selection
-def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: Any) -> None:
+@flags.as_json
+def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool, **selection: Any) -> None:
     """Log in to the upstream SERVER with a browser, on this machine or on another one.
 
     A browser is opened only from a terminal. Where the browser is elsewhere, paste the address that it ends at.
@@ -63,26 +61,35 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
     opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not is_run_by_a_model()
     try:
         upstream = _login_of(config, endpoint, settings, redactor)
-        anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
+        kept_in = anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
     except LoginRefused as refused:
-        _fail(redactor, f"no login to {config.name}: {refused}", AUTH_FAILED)
+        raise ToolError(ErrorCode.AUTH, redactor.text(f"no login to {config.name}: {refused}")) from None
     except AuthServerDown as down:
-        _fail(redactor, f"no login to {config.name} now: {down}", UNREACHABLE)
+        raise ToolError(ErrorCode.UPSTREAM_DOWN, redactor.text(f"no login to {config.name} now: {down}")) from None
+    if as_json:
+        click.echo(json.dumps({"server": config.name, "logged_in": True, "kept_in": kept_in}))
+        return
+    place = "the keyring" if kept_in == "keyring" else "a file that only you can read"
+    say(f"Logged in to {config.name}. The tokens are kept in {place}; see goat-mcp auth list.")
 
 
 @auth.command()
 @click.argument("server")
 @flags.selection
-def logout(server: str, **selection: Any) -> None:
+@flags.as_json
+def logout(server: str, as_json: bool, **selection: Any) -> None:
     """Forget the login of the upstream SERVER, here and at its authorization server."""
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
     was_told, left = anyio.run(_login_of(config, endpoint, settings, redactor).log_out)
-    revoked = "was notified" if was_told else "could not be notified"
-    say(f"Logged out of {_shown(config.name)}; its authorization server {revoked}.")
+    if as_json and not left:
+        click.echo(json.dumps({"server": config.name, "logged_in": False, "server_notified": was_told}))
+    elif not as_json:
+        revoked = "was notified" if was_told else "could not be notified"
+        say(f"Logged out of {config.name}; its authorization server {revoked}.")
     if left:
-        _fail(redactor, left, AUTH_FAILED)
+        raise ToolError(ErrorCode.AUTH, redactor.text(left))
 
 
 @auth.command("list")
@@ -133,12 +140,13 @@ async def _log_in(
     redactor: Redactor,
     opens_browser: bool,
     scopes: str,
-) -> None:
+) -> str:
+    """Where the tokens are kept now."""
     from goat_mcp.upstreams.oauth.pending_login import free_port, redirect_listener
 
     status, challenge = await upstream.asked_for(endpoint.headers)
     if status != 401:
-        say(f"{_shown(config.name)} answered HTTP {status} to a request without a login.", err=True)
+        say(f"{config.name} answered HTTP {status} to a request without a login.", err=True)
     if endpoint.oauth is not None and endpoint.oauth.grant == "client_credentials":
         login = await upstream.log_in(None, challenge=challenge, scopes=scopes)
     else:
@@ -149,9 +157,8 @@ async def _log_in(
             login = await upstream.log_in(person, challenge=challenge, scopes=scopes)
     status, _ = await upstream.asked_for(endpoint.headers, login.secrets.access_token)
     if status in (401, 403):
-        _fail(redactor, f"logged in, but {config.name} refuses the token (HTTP {status})", AUTH_FAILED)
-    place = "the keyring" if login.facts.kept_in == "keyring" else "a file that only you can read"
-    say(f"Logged in to {_shown(config.name)}. The tokens are kept in {place}; see goat-mcp auth list.")
+        raise ToolError(ErrorCode.AUTH, f"logged in, but {config.name} refuses the token (HTTP {status})")
+    return login.facts.kept_in
 
 
 def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[UpstreamConfig, HttpEndpoint]:
@@ -191,15 +198,6 @@ def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings
     return Logins(state, HttpClient(settings.web), references.hide).load(config, endpoint)
 
 
-def _shown(text: str) -> str:
-    return escaped(text)
-
-
-def _fail(redactor: Redactor, message: str, code: int) -> None:
-    say(f"goat-mcp: {_shown(redactor.text(message))}", err=True)
-    click.get_current_context().exit(code)
-
-
 @dataclass
 class TerminalLoginPrompt:
     """The person at this terminal: logs in with a browser here, or elsewhere and pastes the address it ends at.
@@ -225,25 +223,21 @@ class TerminalLoginPrompt:
     async def came_back(self) -> AuthorizationCodeResult:
         from goat_mcp.upstreams.oauth.login_contract import LoginRefused
 
-        loop_token = anyio.lowlevel.current_token()
-
-        def read_pasted() -> None:
-            for line in sys.stdin:
-                if not line.strip():
-                    continue
-                try:
-                    taken = anyio.from_thread.run_sync(self.listener.take, line, token=loop_token)
-                except RuntimeError:  # the command is over
-                    return
-                if taken:
-                    return
-                say("That is not the address: it holds code=... and the state of this login.", err=True)
-
-        # A daemon: nobody can end a thread that waits for somebody to type.
-        threading.Thread(target=read_pasted, name="pasted address", daemon=True).start()
-        with anyio.move_on_after(LOGIN_WAIT_S):
-            return await self.listener.came_back()
+        pasted = asyncio.create_task(self._read_pasted())
+        try:
+            with anyio.move_on_after(LOGIN_WAIT_S):
+                return await self.listener.came_back()
+        finally:
+            pasted.cancel()
         raise LoginRefused(f"nobody logged in within {LOGIN_WAIT_S / 60:.0f} minutes")
+
+    async def _read_pasted(self) -> None:
+        while data := await typed_line():
+            for line in data.decode("utf-8", "replace").splitlines():
+                if line.strip() and self.listener.take(line):
+                    return
+                if line.strip():
+                    say("That is not the address: it holds code=... and the state of this login.", err=True)
 
 
 def _open(url: str) -> None:

@@ -16,6 +16,7 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import AUTH, OK, TOOL_ERROR, UNREACHABLE
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.cli.waiting import Waiting, waiting_for
@@ -28,7 +29,6 @@ from goat_mcp.processes.typed_lines import typed_line
 if TYPE_CHECKING:
     from goat_mcp.gateway.gateway import Gateway
 
-TOOL_ERROR, UNREACHABLE = 5, 4
 _YES_NO = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
 """What these mean for a choice that has no such words: the first one that begins so."""
 
@@ -62,9 +62,9 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     else:
         _print(result)
     if result.is_error:
-        return UNREACHABLE if result.error_code == "E_UPSTREAM_DOWN" else TOOL_ERROR
+        return {"E_UPSTREAM_DOWN": UNREACHABLE, "E_AUTH": AUTH}.get(result.error_code or "", TOOL_ERROR)
     # A task that failed is no error of TaskOutput's, but it is one of this call's.
-    return TOOL_ERROR if (result.facts or {}).get("status") in ("failed", "stopped", "orphaned") else 0
+    return TOOL_ERROR if (result.facts or {}).get("status") in ("failed", "stopped", "orphaned") else OK
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import zip_longest
 
@@ -16,6 +16,8 @@ COMPLETES = "_GOAT_MCP_COMPLETE"
 _COLUMN = 40
 _NAME = 12
 CATALOG_OPTIONS = "Catalog options"
+_UNBROKEN = "\u2011"
+"""A hyphen at which no line ends."""
 
 
 def write_commands(formatter: click.HelpFormatter, summaries: Mapping[str, str]) -> None:
@@ -40,6 +42,23 @@ def _block(title: str, names: tuple[str, ...], summaries: Mapping[str, str]) -> 
     return [f"{title}:", *(f"  {name:<{_NAME}}{summaries[name]}" for name in names if name in summaries)]
 
 
+class _Formatter(click.HelpFormatter):
+    """Breaks no line at a hyphen: `goat-mcp` and options are copied."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _UNBROKEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(term, text.replace("-", _UNBROKEN)) for term, text in rows], col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(_UNBROKEN, "-")
+
+
+class _Context(click.Context):
+    formatter_class = _Formatter
+
+
 def dressed(command: click.Command, path: str) -> click.Command:
     """`command` with what all have: examples, --no-color, -h, the shared options in a section of their own.
 
@@ -48,6 +67,7 @@ def dressed(command: click.Command, path: str) -> click.Command:
     if any(one.name == NO_COLOR.name for one in command.params):
         return command
     command.params.append(NO_COLOR)
+    command.context_class = _Context
     if isinstance(command, click.Group):
         for name, member in command.commands.items():
             dressed(member, f"{path} {name}")

@@ -16,7 +16,7 @@ from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.preset import preset
 from goat_mcp.cli.settings_file import edited_settings, settings_path, value_in, without_key
 from goat_mcp.cli.settings_file import in_project as project_flag
-from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.loading import load_settings
@@ -49,7 +49,7 @@ def get_(key: str, workspace: Sequence[str], as_json: bool) -> int:
         click.echo(json.dumps(found[0] if keys == [key] else found))
     elif keys == [key]:
         click.echo(escaped(_shown(found[0]["value"])))
-        click.echo(escaped(f"from {found[0]['origin']}"), err=True)
+        say(f"from {found[0]['origin']}", err=True)
     else:
         _print(found)
     return exit_codes.OK
@@ -74,7 +74,7 @@ def list_(word: str, show_all: bool, workspace: Sequence[str], as_json: bool) ->
     else:
         _print(found)
         if not found:
-            click.echo("Nothing is set: all settings have their defaults. See: goat-mcp config list --all", err=True)
+            say("Nothing is set: all settings have their defaults. See: goat-mcp config list --all", err=True)
     return exit_codes.OK
 
 
@@ -152,11 +152,11 @@ def validate(files: Sequence[Path], as_json: bool) -> int:
         click.echo(json.dumps([_file_fields(file, problems) for file, problems in found]))
     else:
         for file, problems in found:
-            click.echo(escaped(f"{file}: {len(problems) or 'no'} problem{'s' * (len(problems) != 1)}"))
+            say(f"{file}: {len(problems) or 'no'} problem{'s' * (len(problems) != 1)}")
             for problem in problems:
-                click.echo(escaped(f"  {problem}"))
+                say(f"  {problem}")
         if not found:
-            click.echo("There is no settings file: all settings have their defaults.")
+            say("There is no settings file: all settings have their defaults.")
     return exit_codes.USAGE if any(problems for _, problems in found) else exit_codes.OK
 
 
@@ -177,7 +177,7 @@ def _write(key: str, edit: Callable[[str], str], in_project: bool, dry_run: bool
     source = settings.source_of(key)
     expected = ("file", "default", "project") if in_project else ("file", "default")
     if not dry_run and source not in expected:
-        click.echo(escaped(f"goat-mcp: {_origin(settings, key)} sets {key}, too, and counts here"), err=True)
+        say(f"goat-mcp: {_origin(settings, key)} sets {key}, too, and counts here", err=True)
     return exit_codes.OK
 
 

@@ -18,6 +18,7 @@ import anyio
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import OK, TOOL_ERROR
 from goat_mcp.cli.terminal import console, escaped, wrapped_table
 
 if TYPE_CHECKING:  # the client side is loaded when the demo runs
@@ -54,7 +55,7 @@ def demo(as_json: bool) -> int:
         report = anyio.run(_run, Path(folder), examples, notes_url, out)
     if as_json:
         click.echo(json.dumps(report))
-    return 0 if all(step["as_expected"] for step in report["steps"]) else 5
+    return OK if all(step["as_expected"] for step in report["steps"]) else TOOL_ERROR
 
 
 def _examples_folder() -> Path:

@@ -16,7 +16,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.hosts.entry_check import examine_host_files
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.server_records import age, failure_line, is_news, last_runs, unknown_server
-from goat_mcp.cli.terminal import console, escaped
+from goat_mcp.cli.terminal import console, escaped, say
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory
@@ -176,4 +176,4 @@ def _print(findings: Sequence[Finding], checked: Sequence[str]) -> None:
         if finding.fix:
             click.echo(escaped(f"  {finding.fix}"))
     errors = sum(bool(finding.exit_code) for finding in findings)
-    click.echo(f"\nchecked: {', '.join(checked)}: {errors} to fix, {len(findings) - errors} to know")
+    say(f"\nchecked: {', '.join(checked)}: {errors} to fix, {len(findings) - errors} to know")

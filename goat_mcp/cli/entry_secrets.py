@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
-from goat_mcp.cli.terminal import confirmed, escaped
+from goat_mcp.cli.terminal import confirmed, escaped, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.state.directory import StateDirectory
@@ -60,6 +58,6 @@ def with_stored_secrets(server: str, entry: Mapping[str, Any]) -> dict[str, Any]
                 stored = SecretStore(StateDirectory.default()).set(one.name, one.value.removeprefix(_SCHEME))
             except SecretTrouble as trouble:
                 raise ToolError(ErrorCode.CONFIG, str(trouble), "Nothing was changed.") from None
-            click.echo(f"Stored {one.name} in {'the keyring' if stored.kept_in == 'keyring' else 'a private file'}.")
+            say(f"Stored {one.name} in {'the keyring' if stored.kept_in == 'keyring' else 'a private file'}.")
             changed[one.key] = {**changed[one.key], one.variable: one.reference}
     return changed

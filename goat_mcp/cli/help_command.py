@@ -36,4 +36,4 @@ def _member(at: click.Context, word: str) -> click.Context:
         names = group.list_commands(at)
         near = did_you_mean(word, names) or f"there are {', '.join(names)}"
         raise click.UsageError(f"{at.command_path} has no command {word!r:.100}; {near}")
-    return click.Context(found, info_name=word, parent=at)
+    return found.context_class(found, info_name=word, parent=at)

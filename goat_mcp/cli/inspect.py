@@ -14,6 +14,8 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, NOT_PORTABLE, UNREACHABLE
 from goat_mcp.cli.listing import QUIET, complete_catalog
 from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.core.errors import ToolError
+from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
@@ -40,7 +42,11 @@ def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, 
     listed = _chosen(gateway, name, {status.server for status in statuses if status.server})
     if name is not None and not listed and not statuses:
         # Says whether it is hidden, down, or like the name of another one.
-        gateway.catalog.resolve(name)
+        try:
+            gateway.catalog.resolve(name)
+        except ToolError as unknown:
+            near = did_you_mean(name, [*gateway.catalog.shown(), *(one.name for one in known)])
+            raise ToolError(unknown.code, unknown.message, f"D{near[1:]}" if near else unknown.suggestion) from None
     document = _document(gateway, listed, statuses, with_schemas=name in listed) | {"problems": listing.problems}
     if as_json:
         click.echo(json.dumps(document))

@@ -13,6 +13,7 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import OK, UNREACHABLE, USAGE
 from goat_mcp.cli.listing import listing, waiting_view
 from goat_mcp.cli.terminal import confirmed, escaped, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
@@ -26,9 +27,6 @@ from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
 if TYPE_CHECKING:  # loaded when a subcommand runs
     from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
     from goat_mcp.upstreams.pinning.pin_review import Comparison, Suspicious, Waiting
-
-DIFFERS = 1
-UNREACHABLE = 4
 
 
 @click.group(invoke_without_command=True)
@@ -160,7 +158,7 @@ def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
         meant = meant_by(name, waiting)
         if not meant:
             known = ", ".join(one.target for one in waiting[:10])
-            hint = f"These wait: {known}." if known else "Nothing waits for approval."
+            hint = f"These wait: {known}." if known else "Nothing waits for approval. See goat-mcp lock."
             raise ToolError(ErrorCode.NOT_FOUND, f"nothing waits for approval under {escaped(name)!r}", hint)
         found |= dict.fromkeys(meant)
     return list(found)
@@ -303,5 +301,5 @@ def _check(settings: Settings, as_json: bool) -> int:
                 click.echo(f"  {escaped(line)}")
         _warn(unpinned)
     if any(one.differs for one in found):
-        return DIFFERS
-    return UNREACHABLE if any(one.problem for one in found) else 0
+        return USAGE
+    return UNREACHABLE if any(one.problem for one in found) else OK

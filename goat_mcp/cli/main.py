@@ -151,7 +151,7 @@ def _run(arguments: list[str]) -> int:
         code: Any = app.main(args=arguments, prog_name="goat-mcp", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as wrong:
-        return _fail(*_usage_words(wrong), arguments)
+        return _fail(*_usage_words(wrong, arguments), arguments)
     except ToolError as error:
         return _fail(error.message, error.suggestion, arguments, code=str(error.code))
     except OSError as problem:
@@ -169,10 +169,11 @@ def _run(arguments: list[str]) -> int:
         return INTERRUPTED
 
 
-def _usage_words(wrong: click.ClickException) -> tuple[str, str]:
+def _usage_words(wrong: click.ClickException, arguments: list[str]) -> tuple[str, str]:
     """What is wrong, and what to do."""
     context = wrong.ctx if isinstance(wrong, click.UsageError) else None
-    path = context.command_path if context is not None else "goat-mcp"
+    named = f" {arguments[0]}" if arguments[0] in _COMMANDS else ""  # click's parser does not say which command it read
+    path = context.command_path if context is not None else f"goat-mcp{named}"
     if isinstance(wrong, click.NoSuchOption) and context is not None:
         from goat_mcp.core.suggestions import did_you_mean
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import anyio
 import click
 
+from goat_mcp.cli.exit_codes import OK, USAGE
 from goat_mcp.cli.terminal import console, escaped
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.environment import CommandEnvironment
@@ -26,8 +27,6 @@ if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.kinds import UpstreamDocument
     from goat_mcp.manifests.tool_document import ToolDocument
     from goat_mcp.manifests.yaml_document import Level, ManifestProblem
-
-WRONG = 1
 
 
 def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
@@ -63,7 +62,7 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     else:
         _print_lines(problems)
         _print_summary(levels, count)
-    return WRONG if levels["error"] else 0
+    return USAGE if levels["error"] else OK
 
 
 def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from goat_mcp.cli.host_changes import say_diff
 from goat_mcp.cli.hosts.host_file import read_bytes, replace_bytes
 from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 _BACKUP = ".bak"
@@ -50,8 +49,8 @@ def say_change(change: Change, *, dry_run: bool) -> None:
     """The diff, and where it is or would be written."""
     say_diff(change)
     if dry_run:
-        click.echo(NOTHING_WRITTEN)
+        say(NOTHING_WRITTEN)
     elif change.before is not None:
-        click.echo(f"Written: {change.path} (before: {backup_of(change.path).name})")
+        say(f"Written: {change.path} (before: {backup_of(change.path).name})")
     else:
-        click.echo(f"Written: {change.path}")
+        say(f"Written: {change.path}")

@@ -47,28 +47,34 @@ def list_plans(as_json: bool) -> None:
 
 @plan.command()
 @click.argument("name")
-def show(name: str) -> None:
+@flags.as_json
+def show(name: str, as_json: bool) -> None:
     """Print one plan."""
     store, found = _find(name)
-    click.echo(escaped(store.text(found)))
+    if as_json:
+        click.echo(json.dumps({**_fields(found), "text": store.text(found)}))
+    else:
+        click.echo(escaped(store.text(found)))
 
 
 @plan.command()
 @click.argument("name")
-def approve(name: str) -> None:
+@flags.as_json
+def approve(name: str, as_json: bool) -> None:
     """Approve a plan; its session leaves plan mode with its next call."""
-    _decide(name, approved=True, feedback="")
+    _decide(name, approved=True, feedback="", as_json=as_json)
 
 
 @plan.command()
 @click.argument("name")
 @click.option("--feedback", default="", metavar="TEXT", help="What should be different.")
-def reject(name: str, feedback: str) -> None:
+@flags.as_json
+def reject(name: str, feedback: str, as_json: bool) -> None:
     """Reject a plan; its session keeps planning."""
-    _decide(name, approved=False, feedback=feedback)
+    _decide(name, approved=False, feedback=feedback, as_json=as_json)
 
 
-def _decide(name: str, *, approved: bool, feedback: str) -> None:
+def _decide(name: str, *, approved: bool, feedback: str, as_json: bool) -> None:
     refuse_if_run_by_a_model("decide about plans")
     if approved and not sys.stdin.isatty():
         raise ToolError(
@@ -80,6 +86,9 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
     if found.status is PlanStatus.USED:
         raise ToolError(ErrorCode.INPUT, f"plan {name} was approved before, and its session has gone on")
     store.decide(found, PlanStatus.APPROVED if approved else PlanStatus.REJECTED, feedback=feedback)
+    if as_json:
+        click.echo(json.dumps({"name": name, "decision": "approved" if approved else "rejected"}))
+        return
     whose = "" if found.principal == LOCAL else f" (of principal {escaped(found.principal)})"
     say(f"{name} {'approved' if approved else 'rejected'}{whose}")
 

@@ -13,7 +13,7 @@ from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.settings_file import in_project as project_flag
-from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.loading import load_settings
@@ -87,4 +87,4 @@ def _warn_if_other_decides(chosen: Sequence[str], dry_run: bool) -> None:
     source = settings.source_of("catalog.allow")
     wanted = [f"{PRESET_PREFIX}{name}" for name in chosen]
     if not dry_run and list(settings.catalog.allow or ()) != wanted:
-        click.echo(escaped(f"goat-mcp: catalog.allow of the {source} decides here, and says otherwise"), err=True)
+        say(f"goat-mcp: catalog.allow of the {source} decides here, and says otherwise", err=True)

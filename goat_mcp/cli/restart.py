@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from goat_mcp.cli import exit_codes, flags
-from goat_mcp.cli.own_servers import no_server
+from goat_mcp.cli.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.cli.running_servers import running, who
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.gateway.status.restart_requests import STARTS_WITHIN_S, RestartRequest
+from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 
 ANSWERS_WITHIN_S = 5.0
@@ -34,6 +35,7 @@ def restart(name: str, as_json: bool) -> int:
     refuse_if_run_by_a_model("start servers again")
     documents = running()
     if not documents:
+        servers_to_change([name], users_files(load_settings({})))  # raises for a name that no file has
         click.echo(json.dumps({"name": name, "running": []}) if as_json else "No goat-mcp is running: nothing to do.")
         return exit_codes.OK
     request = RestartRequest(StateDirectory.default(), name)
@@ -51,7 +53,7 @@ def restart(name: str, as_json: bool) -> int:
         click.echo(json.dumps({"name": name, "running": results}))
     else:
         for one, result in zip(having, results, strict=True):
-            click.echo(escaped(f"{who(one)}: {_words(result)}"))
+            say(f"{who(one)}: {_words(result)}")
     return exit_codes.OK if all(result["state"] == "ready" for result in results) else exit_codes.UNREACHABLE
 
 

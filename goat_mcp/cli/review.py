@@ -12,6 +12,7 @@ import anyio
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import OK, TOOL_ERROR
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import (
     command_audit_log,
@@ -27,7 +28,6 @@ from goat_mcp.files.changes.review import OWNER, Review, StagedChanges, describe
 from goat_mcp.state.directory import StateDirectory
 
 MAX_DIFF_CHARS = 1_000_000
-NOT_ALL_DONE = 5
 
 
 @click.group()
@@ -67,10 +67,13 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
 @review.command()
 @click.argument("change", metavar="ID")
 @flags.workspace
-def show(change: str, workspace: Sequence[str]) -> None:
+@flags.as_json
+def show(change: str, workspace: Sequence[str], as_json: bool) -> None:
     """Print what one change would do to its file as it is now."""
     here = _here(workspace)
-    click.echo(escaped(here.diff(here.find(change, OWNER), MAX_DIFF_CHARS)))
+    staged = here.find(change, OWNER)
+    diff = here.diff(staged, MAX_DIFF_CHARS)
+    click.echo(json.dumps({**described(staged), "diff": diff}) if as_json else escaped(diff))
 
 
 @review.command()
@@ -114,7 +117,7 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
         say(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["told"]))))
     if not outcomes and not as_json:
         say("No changes wait for review.")
-    return NOT_ALL_DONE if any(outcome["outcome"] == "refused" for outcome in outcomes) else 0
+    return TOOL_ERROR if any(outcome["outcome"] == "refused" for outcome in outcomes) else OK
 
 
 async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ from goat_mcp.cli.listed_rules import (
     remembered_rules,
 )
 from goat_mcp.cli.rule_edits import RuleChange, changed_rules, removed_rules
-from goat_mcp.cli.terminal import escaped, print_table
+from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.why import why
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -62,7 +62,7 @@ def _list(as_json: bool, selection: dict[str, Any]) -> None:
         return
     print_table(["no.", "effect", "rule", "where"], [one.row() for one in found])
     if not found:
-        click.echo("No rules: the mode decides. Add one, e.g.: goat-mcp rules allow 'Bash(git status)'", err=True)
+        say("No rules: the mode decides. Add one, e.g.: goat-mcp rules allow 'Bash(git status)'", err=True)
 
 
 rules.add_command(why, "test")

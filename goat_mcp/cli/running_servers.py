@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.state.directory import StateDirectory
 
@@ -39,8 +37,8 @@ def say_followers(documents: Sequence[Mapping[str, Any]]) -> None:
     """A line on who follows the change, or that nobody does."""
     if documents:
         names = ", ".join(map(who, documents))
-        click.echo(escaped(f"Running servers follow within 2 seconds: {names}"))
+        say(f"Running servers follow within 2 seconds: {names}")
     elif running():
-        click.echo("No running goat-mcp reads this file; those that are started from now on do.")
+        say("No running goat-mcp reads this file; those that are started from now on do.")
     else:
-        click.echo("No goat-mcp is running: this counts from the next start on.")
+        say("No goat-mcp is running: this counts from the next start on.")

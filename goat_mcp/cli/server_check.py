@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import exit_codes
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import SettingsOrigin
@@ -55,15 +54,12 @@ class ServerCheck:
         if self.is_ok:
             more = f" and {len(self.tools) - _SHOWN_TOOLS} more" if len(self.tools) > _SHOWN_TOOLS else ""
             listed = f": {', '.join(self.tools[:_SHOWN_TOOLS])}{more}" if self.tools else ""
-            click.echo(escaped(f"{self.name} works: {_count(len(self.tools))}{listed}"))
+            say(f"{self.name} works: {_count(len(self.tools))}{listed}")
         if self.reason_code:
-            click.echo(escaped(f"goat-mcp: {self.name}: {self.reason_code}: {self.detail}"), err=True)
-            click.echo(escaped(self.remedy), err=True)
+            say(f"goat-mcp: {self.name}: {self.reason_code}: {self.detail}", err=True)
+            say(self.remedy, err=True)
         if not self.is_ok:
-            click.echo(
-                escaped(f"The entry stays. Try again: goat-mcp doctor {self.name}; or: goat-mcp remove {self.name}"),
-                err=True,
-            )
+            say(f"The entry stays. Try again: goat-mcp doctor {self.name}; or: goat-mcp remove {self.name}", err=True)
 
 
 def check_server(name: str, entry: Mapping[str, Any], path: Path, within_s: float) -> ServerCheck:

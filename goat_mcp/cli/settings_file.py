@@ -14,7 +14,7 @@ from goat_mcp.cli.host_changes import shown_diff
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.own_file import change_of, say_change, text_of, write_change
 from goat_mcp.cli.running_servers import fields, readers_of, say_followers, who
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import mapping
 from goat_mcp.gateway.settings_check import settings_problems
@@ -57,22 +57,20 @@ class SettingsEdit:
     def say(self, *, dry_run: bool, are_followed: bool = True) -> None:
         """The diff, where it was written, and who follows it."""
         if not self.change.is_one:
-            click.echo(f"{self.path} says so already.")
+            say(f"{self.path} says so already.")
             return
         say_change(self.change, dry_run=dry_run)
         if dry_run:
             return
         if self.in_project and not self.is_trusted:
-            click.echo(
-                escaped(
-                    "Of a project's file only what it denies counts until you trust it: "
-                    f"goat-mcp trust {shlex.quote(str(self.path.parent))}"
-                )
+            say(
+                "Of a project's file only what it denies counts until you trust it: "
+                f"goat-mcp trust {shlex.quote(str(self.path.parent))}"
             )
         elif are_followed or not (readers := readers_of(self.path)):
             say_followers(readers_of(self.path))
         else:
-            click.echo(escaped(f"Read at the next start only, of {', '.join(map(who, readers))}"))
+            say(f"Read at the next start only, of {', '.join(map(who, readers))}")
 
     def fields(self, *, dry_run: bool) -> dict[str, Any]:
         """For `--json`."""

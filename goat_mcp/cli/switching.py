@@ -22,7 +22,7 @@ from goat_mcp.cli.own_file import say_change, write_change
 from goat_mcp.cli.own_servers import OwnServer, servers_called, servers_in, users_files
 from goat_mcp.cli.running_servers import fields, readers_of, say_followers
 from goat_mcp.cli.settings_file import SettingsEdit, edited_settings
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
@@ -52,8 +52,7 @@ def switch(names: Sequence[str], *, on: bool, kind: Kind | None, project: bool, 
     refuse_a_model(dry_run)
     gateway = _gateway()
     wanted = _meant(names, gateway, kind)
-    servers = [one.file.switched(one.name, on=on) for one in wanted.servers]
-    edits = {file.path: file for file in servers}
+    edits = {one.file.path: one.file for one in wanted.servers}
     for one in wanted.servers:
         edits[one.file.path] = edits[one.file.path].switched(one.name, on=on)
     changes = [file.change for file in edits.values()]
@@ -70,14 +69,14 @@ def switch(names: Sequence[str], *, on: bool, kind: Kind | None, project: bool, 
     for change in changes:
         if change.is_one:
             say_change(change, dry_run=dry_run)
-            if not dry_run:
+            if not dry_run and (edit is None or not edit.change.is_one):
                 say_followers(readers_of(change.path))
         else:
-            click.echo(f"{change.path} says so already.")
+            say(f"{change.path} says so already.")
     if edit is not None:
         edit.say(dry_run=dry_run)
     for note in notes:
-        click.echo(escaped(f"goat-mcp: {note}"), err=True)
+        say(f"goat-mcp: {note}", err=True)
     return exit_codes.OK
 
 

@@ -12,6 +12,7 @@ import anyio
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import OK, TOOL_ERROR
 from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.terminal_user import (
     command_audit_log,
@@ -30,8 +31,6 @@ from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.calls.audit import AuditLog
-
-NOT_ALL_UNDONE = 5
 
 
 @click.command()
@@ -60,7 +59,7 @@ def undo(
     undo = Undo(journal, here, author)
     if only_list:
         _list(undo, last, call_id, as_json=as_json)
-        return 0
+        return OK
     if not dry_run:
         with record_refusals(workspace, UNDO):
             refuse_if_run_by_a_model("undo changes")
@@ -78,7 +77,7 @@ def undo(
             say(f"To take this back: goat-mcp undo --call {undo_id}")
         if not attempts:
             say("Nothing to undo in this workspace.")
-    return NOT_ALL_UNDONE if any(attempt.outcome == "refused" for attempt in attempts) else 0
+    return TOOL_ERROR if any(attempt.outcome == "refused" for attempt in attempts) else OK
 
 
 async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[UndoAttempt]:

@@ -13,6 +13,7 @@ import click
 from goat_mcp.calls.permissions.approval import narrowest_rules
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import OK, TOOL_ERROR
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.listing import QUIET
 from goat_mcp.cli.rule_words import commands_that_change
@@ -25,8 +26,6 @@ from goat_mcp.core.tool import ChecksInput
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
-
-DENIED = 5
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -56,7 +55,7 @@ def why(
         click.echo(json.dumps(facts))
     else:
         _print(facts)
-    return DENIED if facts["effect"] == "deny" else 0
+    return TOOL_ERROR if facts["effect"] == "deny" else OK
 
 
 async def _explain(

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -73,6 +74,10 @@ class TerminalSession:
 
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does to a process whose launcher has the terminal, too."""
+        self.process.send_signal(signal.SIGINT)
 
     def wait_for(self, text: str, timeout_s: float = 30.0) -> None:
         """Read until `text` is shown."""

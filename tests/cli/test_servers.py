@@ -134,7 +134,7 @@ def test_ctrl_c_ends_the_check_and_keeps_the_entry(shell: Shell) -> None:
     with TerminalSession(
         goat_command("add", "slow", "--", "sleep", "600"), cwd=shell.folder, variables=variables
     ) as terminal:
-        terminal.wait_for("slow: starting it and listing its tools")
+        terminal.wait_for("slow: starting, to list its tools")
         terminal.type(CTRL_C)
         assert terminal.end() == 130
 
