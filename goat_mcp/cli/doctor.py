@@ -15,6 +15,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.hosts.entry_check import examine_host_files
 from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.install_options import settings_name_workspace
 from goat_mcp.cli.server_records import age, failure_line, is_news, last_runs, unknown_server
 from goat_mcp.cli.terminal import console, escaped, say
 from goat_mcp.cli.waiting import Waiting, waiting_for
@@ -58,10 +59,9 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         only = _chosen(gateway, servers)
         earlier = _last_runs_by_name(gateway)
-        with waiting_for("the servers") as line:
+        with waiting_for("starting the servers") as line:
             examined = anyio.run(_examine, gateway, only, statuses, line)
-        has_workspace = settings.source_of("workspace") == "file"
-        of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=has_workspace)
+        of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=settings_name_workspace())
         findings = [
             *(Finding(id="notice", detail=notice, fix="Fix the file it names.") for notice in settings.notices),
             *of_hosts.findings,
@@ -111,9 +111,9 @@ async def _examine(
         statuses.append(status)
         if status.name in missing:
             missing.remove(status.name)
-        line.update(f"an answer of {', '.join(missing)}" if missing else "the files of this account")
+        line.update(f"waiting for {', '.join(missing)}" if missing else "looking at files and the sandbox")
 
-    line.update(f"an answer of {', '.join(missing)}")
+    line.update(f"starting {', '.join(missing)}" if missing else "looking at files and the sandbox")
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
@@ -172,8 +172,8 @@ def _say(status: UpstreamStatus, run: LastRun | None) -> None:
 def _print(findings: Sequence[Finding], checked: Sequence[str]) -> None:
     for finding in findings:
         about = f" {finding.about}:" if finding.about else ""
-        click.echo(escaped(f"\n{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip()))
+        say(f"{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip())
         if finding.fix:
-            click.echo(escaped(f"  {finding.fix}"))
+            say(f"  {finding.fix}")
     errors = sum(bool(finding.exit_code) for finding in findings)
     say(f"\nchecked: {', '.join(checked)}: {errors} to fix, {len(findings) - errors} to know")

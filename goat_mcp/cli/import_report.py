@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,7 +115,8 @@ def _next(plan: ImportPlan, one: SourcePlan, server: MergedServer) -> str:
     if _plain(plan, server):
         return f"{command} --secrets move"
     if server.outcome is ImportOutcome.IMPORTED:
-        return "goat-mcp list"
+        is_off = any(note.startswith("disabled: true") for note in server.notes)
+        return f"goat-mcp {'enable' if is_off else 'list --server'} {shlex.quote(server.to)}"
     if server.outcome is ImportOutcome.KEPT and "--project" in "".join(server.notes):
         return f"{command} --project DIR"
     if server.outcome is ImportOutcome.KEPT:

@@ -86,9 +86,9 @@ def install(
     Without --workspace you are asked for it on a terminal. With other options, a second install changes the entry.
     `goat-mcp uninstall HOST` takes it out again. `--print json` prints the entry for a host that is not known here.
     """
-    if every == bool(hosts):
-        raise click.UsageError("name a HOST, or all that are found here with --all, e.g. goat-mcp install cursor")
     environment = HostEnvironment.this()
+    if every == bool(hosts):
+        raise click.UsageError(f"name a HOST, or all that are found here with --all: {_names_found(environment)}")
     may_ask = is_answered() and not as_json
     folder = None if project is None else project.resolve()
     if prints:
@@ -126,6 +126,12 @@ def install(
     else:
         _say_all(done, dry_run, as_json)
     return USAGE if any(one.change is None for one in done) else OK
+
+
+def _names_found(environment: HostEnvironment) -> str:
+    sources, _ = readable_sources(HOSTS.values(), environment)
+    names = dict.fromkeys(source.host.name for source in sources if is_here(source, environment))
+    return ", ".join(names) or "none was found; e.g. goat-mcp install claude-desktop"
 
 
 def _found(environment: HostEnvironment, project: Path | None) -> tuple[list[Source], list[Unreadable]]:

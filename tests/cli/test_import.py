@@ -88,9 +88,9 @@ def test_one_command_moves_three_servers_and_the_catalog_shows_them(tmp_path: Pa
     assert "  files: note: not known here, left out\n" in moved.stdout
     assert table(moved) == [
         ["server", "host", "result", "why", "next"],
-        ["weather", "claude-desktop", "imported", "", "goat-mcp list"],
+        ["weather", "claude-desktop", "imported", "", "goat-mcp list --server weather"],
         ["github", "claude-desktop", "imported", "", "goat-mcp import claude-desktop --secrets move"],
-        ["files", "claude-desktop", "imported", "", "goat-mcp list"],
+        ["files", "claude-desktop", "imported", "", "goat-mcp list --server files"],
     ]
 
 
@@ -441,3 +441,26 @@ def test_an_import_that_cannot_be_meant_is_refused_with_the_next_step(
 
     error = json.loads(ended.stderr)["error"]
     assert (ended.returncode, ended.stdout) == (1, "") and problem in error["message"] and error["suggestion"]
+
+
+def test_the_next_command_for_a_server_that_its_host_had_switched_off_switches_it_on(tmp_path: Path) -> None:
+    entry = {"command": "x", "disabled": True}
+    written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"a": entry}})
+
+    (row,) = table(done("import", "cursor", cwd=tmp_path))[1:]
+    done(*row[4].split()[1:], cwd=tmp_path)
+
+    assert row[4] == "goat-mcp enable a"
+    assert json.loads(ours(tmp_path).read_text())["mcpServers"]["a"].get("disabled") is not True
+
+
+def test_an_install_after_a_move_is_one_with_it_to_put_back(tmp_path: Path, desktop: Path) -> None:
+    before = desktop.read_bytes()
+    moved = done("import", "claude-desktop", "--move", cwd=tmp_path).stdout
+    done("install", "claude-desktop", "--workspace", "state", cwd=tmp_path)
+    args = json.loads(desktop.read_text())["mcpServers"]["goat"]["args"]
+    done("eject", "claude-desktop", cwd=tmp_path)
+
+    assert "file tools will answer E_NO_WORKSPACE until you run: goat-mcp install claude-desktop" in moved
+    assert args[-2:] == ["--workspace", str(tmp_path / "state")]
+    assert desktop.read_bytes() == before

@@ -193,7 +193,7 @@ EDITORS = (
         "json",
         MCP_SERVERS,
         after="Press Apply; the status of goat is shown in the same list.",
-        paste_into="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add | As JSON",
+        paste_into="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add",
     ),
     Host(
         "junie",

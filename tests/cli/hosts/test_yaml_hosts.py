@@ -85,6 +85,16 @@ def test_a_name_that_yaml_takes_for_a_number_or_a_truth_value_is_a_name() -> Non
     assert found.changed(remove=["1", "on"], add={}) == b"extensions: {}\n"
 
 
+@pytest.mark.parametrize("host", ["goose", "continue", "codex", "cursor"])
+@pytest.mark.parametrize("data", [None, b"", b"\xef\xbb\xbf \n"])
+def test_a_blank_file_holds_no_servers_and_takes_one(host: str, data: bytes | None) -> None:
+    found = HostFile(HOSTS[host], Path("/home/me/config"), data, HOSTS[host].root)
+
+    changed = HostFile(HOSTS[host], found.path, found.changed(remove=(), add={"goat": LAUNCH}), found.root)
+
+    assert (found.entries, list(changed.entries)) == ({}, ["goat"])
+
+
 def test_no_diff_of_a_yaml_file_shows_a_secret() -> None:
     shown = shown_diff(Change(Path("config.yaml"), SECRETS.encode(), b""))
 
