@@ -133,7 +133,8 @@ def _in_place(plain: str, member: Member, add: Mapping[str, Any], newline: str) 
 def _cut(text: str, member: Member, last: Member) -> tuple[int, int]:
     """Where a member is taken out: with the comments right above it and behind it, and no others."""
     end = member.end if member is last else member.after + 1
-    if own := _COMMENT_BEHIND.match(text, end):
+    trailing_comma = _COMMA.match(text, end) if member is last else None
+    if own := _COMMENT_BEHIND.match(text, trailing_comma.end() if trailing_comma else end):
         end = own.end()
     behind = _COMMENT_BEHIND.match(text, member.lead, member.start)
     start = behind.end() if behind else member.lead

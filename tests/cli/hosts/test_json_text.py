@@ -186,3 +186,11 @@ def test_a_member_that_is_replaced_keeps_its_place_and_the_comments_around_it() 
         *('"a": {', '"command": "new"', "}, // behind a", "/* c */", '"c": {"command": "c"} // behind c'),
         *('// "off": {"command": "commented out"}', "}", "}", ""),
     ]
+
+
+def test_the_comment_behind_a_last_member_with_a_comma_goes_with_it() -> None:
+    text = '{\n  "s": {\n    "a": 1, // a\n    "b": 2, // b\n  }\n}\n'
+
+    edited = edited_json(text, ["s"], remove=["b"], add={"goat": 3}, with_comments=True)
+
+    assert edited == '{\n  "s": {\n    "a": 1, // a\n    "goat": 3\n  }\n}\n'
