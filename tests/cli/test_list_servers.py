@@ -75,7 +75,7 @@ def test_of_ten_servers_the_nine_that_answer_are_shown_first_and_the_one_that_ha
 
 @pytest.mark.real_processes
 def test_one_that_never_answered_is_not_waited_for_before_it_is_ended(tmp_path: Path) -> None:
-    # It ignores the end of its input and TERM alike: only KILL ends it, two seconds later.
+    # It ignores the end of its input and TERM alike: only KILL ends it, a second later.
     stubborn = tmp_path / "stubborn.py"
     stubborn.write_text("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)\n")
     file = upstreams(tmp_path, {"stubborn": {"command": "python3", "args": [str(stubborn)]}})
