@@ -48,13 +48,13 @@ def audit() -> None:
 
 
 _SINCE = click.option(
-    "--since", metavar="TIME", help="A date, a time (UTC where it names no zone), or 30m, 12h, 7d before now."
+    "--since", metavar="TIME", help="A date, a time (UTC if it names no zone), or 30m, 12h, 7d before now."
 )
 
 
 @audit.command()
 @click.option(
-    "--last", default=20, type=click.IntRange(1, 1_000_000), metavar="N", help="How many calls; 20 if not said."
+    "--last", default=20, type=click.IntRange(1, 1_000_000), metavar="N", help="How many calls; 20 if you leave it out."
 )
 @_SINCE
 @click.option("--server", default="", metavar="NAME", help="Only calls of this server's tools.")

@@ -172,8 +172,8 @@ def _say(status: UpstreamStatus, run: LastRun | None) -> None:
 def _print(findings: Sequence[Finding], checked: Sequence[str]) -> None:
     for finding in findings:
         about = f" {finding.about}:" if finding.about else ""
-        click.echo(escaped(f"\n{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip()))
+        say(f"{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip())
         if finding.fix:
-            click.echo(escaped(f"  {finding.fix}"))
+            say(f"  {finding.fix}")
     errors = sum(bool(finding.exit_code) for finding in findings)
     say(f"\nchecked: {', '.join(checked)}: {errors} to fix, {len(findings) - errors} to know")
