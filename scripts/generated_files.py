@@ -1,7 +1,7 @@
 """Make what is generated from the code: the contracts, manifests/builtin/*.yaml, manifests/schema.json,
-docs/tools/*.md with what examples give back, the tables in README.md and docs/moving-in.md, docs/upstream-problems.md
-and manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md, docs/gateway.md and
-docs/seeds.md.
+docs/tools/*.md with what examples give back, the tables in README.md and docs/moving-in.md, docs/upstream-problems.md,
+docs/commands.md and manifests/packaging/*.json; and from tables of the tests docs/attack-cases.md, docs/security.md,
+docs/gateway.md and docs/seeds.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -36,6 +36,7 @@ ATTACKS = ROOT / "docs" / "attack-cases.md"
 SECURITY = ROOT / "docs" / "security.md"
 GATEWAY = ROOT / "docs" / "gateway.md"
 SEEDS = ROOT / "docs" / "seeds.md"
+COMMANDS = ROOT / "docs" / "commands.md"
 REASONS = ROOT / "docs" / "upstream-problems.md"
 SCHEMA = ROOT / "manifests" / "schema.json"
 MOVING_IN = ROOT / "docs" / "moving-in.md"
@@ -254,6 +255,7 @@ def wanted_files() -> dict[Path, str]:
     files[GATEWAY] = gateway_page()
     files[SEEDS] = seeds_page()
     files[REASONS] = reasons_page()
+    files[COMMANDS] = _from_root("scripts.commands_page").commands_page()
     files |= packaging()
     files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
     readme = _with_part(README.read_text(), TABLE_START, tools_table(specs, folder="docs/tools/"), TABLE_END)

@@ -37,10 +37,27 @@ if TYPE_CHECKING:  # loaded when the server is checked
 CHECK_S = 310.0
 """It fails by itself before that: servers have their own time to start in, which is long for those that are downloaded
 first."""
+_ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)/|[\w.-]+:\d+(?:/|\Z)")
+"""An address without http:// in front. A path that is there looks like one, too."""
 _HEADER = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*[=:]\s*(.*)", re.S)
 
 
-@click.command()
+class _Add(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as wrong:
+            if "--" in given:
+                raise
+            raise click.UsageError(
+                f"goat-mcp add has no option {wrong.option_name}; if it belongs to the server's command, write -- "
+                "before that: goat-mcp add NAME -- COMMAND ARGS",
+                ctx,
+            ) from None
+
+
+@click.command(cls=_Add)
 @click.argument("name")
 @click.argument("target", nargs=-1, required=True, metavar="URL | -- COMMAND [ARGS]...")
 @click.option("--env", "-e", multiple=True, metavar="K=V", help="A variable for the command. May be repeated.")
@@ -132,6 +149,8 @@ def _entry(
     if header:
         raise click.UsageError("--header is for a URL; variables of a command go with --env K=V")
     command, *args = target
+    if _ADDRESS.match(command) and not Path(command).exists():
+        raise click.UsageError(f"{command!r} is no program here; for an address write http://{command}")
     if "/" in command and not command.startswith(("/", "~", "${")):
         command = str(Path(command).absolute())
     variables = dict(_pair(one, "--env", re.compile(r"([^=\s]+)=(.*)", re.S)) for one in env)

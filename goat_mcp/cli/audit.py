@@ -48,13 +48,13 @@ def audit() -> None:
 
 
 _SINCE = click.option(
-    "--since", metavar="TIME", help="A date, a time (UTC where it names no zone), or 30m, 12h, 7d before now."
+    "--since", metavar="TIME", help="A date, a time (UTC if it names no zone), or 30m, 12h, 7d before now."
 )
 
 
 @audit.command()
 @click.option(
-    "--last", default=20, type=click.IntRange(1, 1_000_000), metavar="N", help="How many calls; 20 if not said."
+    "--last", default=20, type=click.IntRange(1, 1_000_000), metavar="N", help="How many calls; 20 if you leave it out."
 )
 @_SINCE
 @click.option("--server", default="", metavar="NAME", help="Only calls of this server's tools.")
@@ -91,7 +91,7 @@ def show(
             ErrorCode.INPUT, "--host cannot be used with --file", "That file does not name clients: leave one out."
         )
     chain = _path(file, config)
-    with waiting_for("the record of calls"):
+    with waiting_for("reading the record of calls"):
         calls = _recorded(last, wanted) if file is None else []
         if file is not None or (not calls and not client and chain.exists()):
             from goat_mcp.calls.audit.records import last_calls
@@ -126,7 +126,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
             ErrorCode.INPUT, f"--expect-head {expect_head!r:.100} is no head", "Write what verify printed: NUMBER:HASH."
         ) from None
     path = _path(file, config)
-    with _Readable(path), waiting_for("the record of calls"):
+    with _Readable(path), waiting_for("reading the record of calls"):
         found = verification.verify(path, expected=expected)
     click.echo(json.dumps(_document(path, found)) if as_json else _in_words(found))
     if not found.is_intact:

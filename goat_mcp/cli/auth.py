@@ -51,7 +51,7 @@ def auth() -> None:
 def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool, **selection: Any) -> None:
     """Log in to the upstream SERVER with a browser, on this machine or on another one.
 
-    A browser is opened only from a terminal. Where the browser is elsewhere, paste the address that it ends at.
+    A browser is opened only from a terminal. If the browser is on another machine, paste the address that it ends at.
     """
     from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 
@@ -178,7 +178,7 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
             + f"Upstreams there are: {', '.join(names) or 'none'}. Name their file with --upstreams FILE.",
         )
     if not isinstance(config.target, HttpEndpoint):
-        raise ToolError(ErrorCode.CONFIG, f"{config.name} is no HTTP server: it wants no login", "")
+        raise ToolError(ErrorCode.CONFIG, f"{config.name} is no HTTP server: it needs no login", "")
     if not config.target.may_log_in:
         raise ToolError(
             ErrorCode.CONFIG,
@@ -218,7 +218,7 @@ class TerminalLoginPrompt:
         say(f"Open this address to log in to {escaped(self.name)}:\n\n  {escaped(url)}\n", err=True)
         if self.opens_browser:
             await anyio.to_thread.run_sync(_open, url, abandon_on_cancel=True)
-        say("If your browser is on another machine, paste here the address that it ends at.", err=True)
+        say("If your browser is on another machine, paste the address that it ends at here.", err=True)
 
     async def came_back(self) -> AuthorizationCodeResult:
         from goat_mcp.upstreams.oauth.login_contract import LoginRefused

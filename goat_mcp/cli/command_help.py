@@ -105,6 +105,7 @@ def _switch_off_colours(context: click.Context, option: click.Parameter, is_give
     if is_given:
         os.environ["NO_COLOR"] = "1"  # rich and the programs that we start read it there
         os.environ.pop("FORCE_COLOR", None)
+        context.color = None if context.color else context.color
 
 
 NO_COLOR = click.Option(

@@ -106,6 +106,7 @@ EXIT_CODES: Mapping[str, Mapping[int, str]] = {
         6: "a schema that clients refuse",
     },
     "inspect": {3: "a login is missing", 4: "the server cannot be reached", 6: "`--strict`: a schema had to change"},
+    "list": {3: "`--server`: it wants a login", 4: "`--server`: it cannot be reached"},
     "lock": {1: "`--check`: a server differs", 4: "a server cannot be reached"},
     "manifest": {1: "`check`: there is an error"},
     "restart": {4: "it does not start in one of them"},

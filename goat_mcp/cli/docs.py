@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
 def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
     """Show the documentation of TOOL; without it, one line on each tool.
 
-    Markdown where the output is piped. Of a tool that is off the page says how to turn it on.
+    It is Markdown in a pipe. The page of a tool that is off says how to turn it on.
     """
     settings = flags.settings_from(**selection, defaults=QUIET)
     if tool is None:

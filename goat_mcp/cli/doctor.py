@@ -59,7 +59,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         only = _chosen(gateway, servers)
         earlier = _last_runs_by_name(gateway)
-        with waiting_for("the servers") as line:
+        with waiting_for("starting the servers") as line:
             examined = anyio.run(_examine, gateway, only, statuses, line)
         of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=settings_name_workspace())
         findings = [
@@ -111,9 +111,9 @@ async def _examine(
         statuses.append(status)
         if status.name in missing:
             missing.remove(status.name)
-        line.update(f"an answer of {', '.join(missing)}" if missing else "the files of this account")
+        line.update(f"waiting for {', '.join(missing)}" if missing else "looking at files and the sandbox")
 
-    line.update(f"an answer of {', '.join(missing)}")
+    line.update(f"starting {', '.join(missing)}" if missing else "looking at files and the sandbox")
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
@@ -172,8 +172,8 @@ def _say(status: UpstreamStatus, run: LastRun | None) -> None:
 def _print(findings: Sequence[Finding], checked: Sequence[str]) -> None:
     for finding in findings:
         about = f" {finding.about}:" if finding.about else ""
-        click.echo(escaped(f"\n{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip()))
+        say(f"{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip())
         if finding.fix:
-            click.echo(escaped(f"  {finding.fix}"))
+            say(f"  {finding.fix}")
     errors = sum(bool(finding.exit_code) for finding in findings)
     say(f"\nchecked: {', '.join(checked)}: {errors} to fix, {len(findings) - errors} to know")

@@ -33,13 +33,13 @@ _SELECTION = (
         "--config",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Settings in YAML; flags and GOAT_MCP_* beat them.",
+        help="Settings in YAML; flags and GOAT_MCP_* win over them.",
     ),
     click.option(
         "--upstreams",
         multiple=True,
         metavar="FILE",
-        help="Other MCP servers to stand in front of: a JSON file with `mcpServers`, as in Claude Desktop.",
+        help="Your other MCP servers: a JSON file with `mcpServers`, as in Claude Desktop.",
     ),
     click.option(
         "--manifests",
@@ -61,10 +61,10 @@ _SELECTION = (
         metavar="NAME",
         help="Only the tools of this set: claude_code, core, read_only or one of catalog.presets.",
     ),
-    click.option("--profile", metavar="NAME", help="Only what this one of profiles leaves."),
+    click.option("--profile", metavar="NAME", help="Only the tools of this profile of your settings."),
     click.option("--tool", "only", multiple=True, metavar="NAME", help="Only this tool (with --preset: this one too)."),
     click.option("--disallowed-tool", multiple=True, metavar="NAME", help="Leave this tool out."),
-    click.option("--allowed-tool", multiple=True, metavar="NAME", help="Run this tool unasked."),
+    click.option("--allowed-tool", multiple=True, metavar="NAME", help="Run this tool without asking."),
     click.option(
         "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. --set output.max_chars=20000."
     ),
@@ -140,7 +140,7 @@ def settings_from(
 
 
 def say_notices(settings: Settings) -> None:
-    """Tell the person at the terminal what of their files is not in force. A server tells its log."""
+    """Show the person at the terminal what of their files is not in force. A server logs it."""
     for notice in settings.notices:
         say(f"goat-mcp: {notice}", err=True)
 

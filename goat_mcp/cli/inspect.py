@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
 
 @click.command()
 @click.argument("name", required=False, metavar="[SERVER|TOOL]")
-@click.option("--strict", is_flag=True, help="Fail if anything is not as hosts take it.")
-@click.option("--dialect", metavar="NAME", help="Look with the eyes of other hosts: plain, mcp, openai or gemini.")
+@click.option("--strict", is_flag=True, help="Fail if a schema had to change for hosts.")
+@click.option("--dialect", metavar="NAME", help="What other hosts would see: plain, mcp, openai or gemini.")
 @flags.selection
 @flags.as_json
 def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, **selection: Any) -> int:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
 
 @click.group(invoke_without_command=True)
 @flags.selection
-@click.option("--check", is_flag=True, help="Ask every upstream, compare, change nothing; exit 1 where one differs.")
+@click.option("--check", is_flag=True, help="Ask every upstream, compare, change nothing; exit 1 if one differs.")
 @flags.as_json
 @click.pass_context
 def lock(context: click.Context, check: bool, as_json: bool, **selection: Any) -> int | None:
@@ -66,7 +66,7 @@ def list_pins(as_json: bool) -> None:
 def show(name: str, as_json: bool, **selection: Any) -> None:
     """Compare what waits with what is pinned. NAME is an upstream, a tool (mcp__server__tool) or kind:server:name.
 
-    Where nothing waits under that name, the servers are asked first what they offer now. What is pinned and has a
+    If nothing waits under that name, the servers are asked first what they offer now. What is pinned and has a
     suspicious text is shown whole.
     """
     from goat_mcp.upstreams.pinning.pin_review import agreement, meant_by
@@ -91,8 +91,13 @@ def show(name: str, as_json: bool, **selection: Any) -> None:
 
 @lock.command()
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All that waits.")
-@click.option("--yes", "agreed_hash", metavar="HASH", help="Approve unasked if this is what waits (for scripts).")
+@click.option("--all", "everything", is_flag=True, help="Everything that waits.")
+@click.option(
+    "--yes",
+    "agreed_hash",
+    metavar="HASH",
+    help="Approve what has this hash without asking (for scripts).",
+)
 @flags.selection
 @flags.as_json
 def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, as_json: bool, **selection: Any) -> None:
@@ -169,7 +174,7 @@ def _ask(names: Sequence[str], everything: bool, agreed: str, as_json: bool) -> 
         words = ["--all"] if everything else [shlex.quote(name) for name in names]
         command = f"goat-mcp lock approve {' '.join(words)} --yes {agreed}"
         _refuse(
-            "approving a change wants a person at a terminal", f"Run it there, or name what you have seen: {command}"
+            "approving a change needs a person at a terminal", f"Run it there, or name what you have seen: {command}"
         )
     if not confirmed("Approve exactly this?"):
         _refuse("not approved", "Nothing was changed.")

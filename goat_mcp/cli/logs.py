@@ -1,4 +1,4 @@
-"""`goat-mcp logs`: what servers logged, and what upstreams wrote to stderr, for where a host shows neither."""
+"""`goat-mcp logs`: what servers logged, and what upstreams wrote to stderr, if a host shows neither."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _OWN = ("timestamp", "level", "event")
 
 @click.command
 @click.argument("server", required=False)
-@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
-@click.option("--last", "-n", default=100, type=click.IntRange(0, 100_000), metavar="N", help="How many lines first.")
+@click.option("--follow", "-f", is_flag=True, help="Show new lines as they come, until Ctrl-C.")
+@click.option(
+    "--last", "-n", default=100, type=click.IntRange(0, 100_000), metavar="N", help="How many lines at first."
+)
 @flags.as_json
 def logs(server: str | None, follow: bool, last: int, as_json: bool) -> None:
     """Show the last log lines of your goat-mcp processes; with SERVER those about this upstream.

@@ -148,7 +148,7 @@ def _run(arguments: list[str]) -> int:
 
             show_overview()
             return OK
-        code: Any = app.main(args=arguments, prog_name="goat-mcp", standalone_mode=False)
+        code: Any = app.main(args=arguments, prog_name="goat-mcp", standalone_mode=False, color=_wants_styles())
         return code if isinstance(code, int) else 0
     except click.ClickException as wrong:
         return _fail(*_usage_words(wrong, arguments), arguments)
@@ -167,6 +167,13 @@ def _run(arguments: list[str]) -> int:
         return _fail(refused.message, refused.suggestion, arguments, code=str(refused.code))
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+
+
+def _wants_styles() -> bool | None:
+    """What click does with styles; None: as the stream is a terminal or not."""
+    if os.environ.get("TERM") in ("dumb", "unknown"):
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
 
 
 def _usage_words(wrong: click.ClickException, arguments: list[str]) -> tuple[str, str]:

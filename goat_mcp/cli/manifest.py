@@ -146,7 +146,7 @@ def manifest() -> None:
     "folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A directory of manifests other than your own one, which every start reads.",
+    help="Another directory than your own one, which every start reads.",
 )
 @flags.as_json
 def new(name: str, language: str, url: str, folder: Path | None, as_json: bool) -> None:

@@ -146,7 +146,7 @@ async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
     from goat_mcp.manifests.deep_checks import program_problems, schema_problems
 
     guard, environment = ProcessGuard(), CommandEnvironment()
-    compiled = StateDirectory.default().path / "compiled_handlers"
+    compiled = StateDirectory.default().folder("compiled_handlers")
     found: list[ManifestProblem] = []
     for tool in tools:
         found += schema_problems(tool)

@@ -70,7 +70,7 @@ def _check_name(name: str, export: str) -> None:
     if reason := resource_name_problem(name):
         _refuse(f"{name!r:.80} is no usable name: {reason}", f"For example {_usable(name)}.")
     if len(f"{name}__{export}") > NAME_CAP:
-        _refuse(f"{name!r:.80} is too long: {name}__{export} is to have at most {NAME_CAP} characters", "Shorten it.")
+        _refuse(f"{name!r:.80} is too long: {name}__{export} may have at most {NAME_CAP} characters", "Shorten it.")
 
 
 def _usable(name: str) -> str:
@@ -86,7 +86,7 @@ def _check_url(language: str, url: str) -> None:
             _refuse(f"--url is for --language http, and this is {language}", "Leave it out, or add --language http.")
         return
     if not url:
-        _refuse("--language http wants --url", "For example --url http://127.0.0.1:8080/weather.")
+        _refuse("--language http needs --url", "For example --url http://127.0.0.1:8080/weather.")
     if reason := url_problem(url):
         _refuse(f"--url: {reason[0]}", f"{reason[1].capitalize()}.")
 

@@ -1,4 +1,4 @@
-"""`goat-mcp plan`: what models have proposed in plan mode, and the user's decision where no form could ask for it."""
+"""`goat-mcp plan`: what models have proposed in plan mode, and the user's decision if no form could ask for it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _decide(name: str, *, approved: bool, feedback: str, as_json: bool) -> None:
     if approved and not sys.stdin.isatty():
         raise ToolError(
             ErrorCode.PERMISSION,
-            "approving a plan wants a person at a terminal",
+            "approving a plan needs a person at a terminal",
             f"Run it there: goat-mcp plan approve {name}",
         )
     store, found = _find(name)

@@ -104,7 +104,7 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
         if apply and not sys.stdin.isatty():
             raise ToolError(
                 ErrorCode.PERMISSION,
-                "applying changes wants a person at a terminal",
+                "applying changes needs a person at a terminal",
                 f"Run it there: goat-mcp review apply {'--all' if every else ' '.join(changes)}",
             )
     looked_at = _here(workspace)

@@ -181,9 +181,9 @@ def removed_rules(which: Sequence[str], *, dry_run: bool) -> tuple[list[RuleChan
 
 @dataclass
 class _Picked:
-    """What was named, by the file it stands in: `True` for the project's."""
+    """What was named. `texts` say whether it stands in the project's file, its list, and how it is written."""
 
-    texts: dict[bool, list[tuple[Effect, str]]] = field(default_factory=dict[bool, list[tuple[Effect, str]]])
+    texts: list[tuple[bool, Effect, str]] = field(default_factory=list[tuple[bool, Effect, str]])
     remembered: list[RememberedRule] = field(default_factory=list[RememberedRule])
 
     def add(self, name: str) -> None:
@@ -192,8 +192,7 @@ class _Picked:
             self._add_listed(name)
             return
         found = [(in_project, effect, item) for in_project, effect, item in _in_files() if _is_meant(name, item)]
-        for in_project, effect, item in found:
-            self.texts.setdefault(in_project, []).append((effect, item))
+        self.texts += found
         if not found:
             self._add_listed(name)
 
@@ -216,17 +215,16 @@ class _Picked:
             return
         for in_project in (False, True):
             if one.file is not None and one.file.resolve() == settings_path(in_project).resolve():
-                self.texts.setdefault(in_project, []).append((one.effect, one.rule.text))
+                self.texts.append((in_project, one.effect, one.rule.text))
                 return
-        raise ToolError(
-            ErrorCode.INPUT,
-            f"{one.effect.value} {one.rule.text} stands in {one.origin}",
-            "That is neither your goat-mcp.yaml nor that of the current directory: take it out there.",
-        )
+        where = "That is neither your goat-mcp.yaml nor that of the current directory: take it out there."
+        if one.rule.blocks:
+            where = "It is in another list: see goat-mcp config get bash.blocked, and change that with config set."
+        raise ToolError(ErrorCode.INPUT, f"{one.effect.value} {one.rule.text} stands in {one.origin}", where)
 
 
 def _without(picked: _Picked, in_project: bool) -> RuleChange | None:
-    gone = list(dict.fromkeys(picked.texts.get(in_project, ())))
+    gone = list(dict.fromkeys((effect, text) for of, effect, text in picked.texts if of is in_project))
     if not gone:
         return None
 

@@ -177,7 +177,7 @@ def _hooks(hooks: Sequence[Mapping[str, Any]]) -> str:
     if not hooks:
         return ""
     passing = sum(not hook["failure_denies"] for hook in hooks)
-    return f"; {len(hooks)} hooks" + (f", {passing} of which let the call go on where they fail" if passing else "")
+    return f"; {len(hooks)} hooks" + (f", {passing} of which let the call go on if they fail" if passing else "")
 
 
 def _kind(withheld: Mapping[str, Any]) -> str:

@@ -28,8 +28,13 @@ UNTRUSTED, TRUSTED, CHANGED, GONE = "untrusted", "trusted", "changed", "gone"
 @click.command()
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--list", "list_all", is_flag=True, help="List the files you have trusted.")
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
-@click.option("--yes", "agreed_hash", metavar="HASH", help="Trust it unasked if this is what it holds (for scripts).")
+@click.option("--revoke", is_flag=True, help="Stop trusting it.")
+@click.option(
+    "--yes",
+    "agreed_hash",
+    metavar="HASH",
+    help="Trust the content with this hash without asking (for scripts).",
+)
 @flags.as_json
 def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, as_json: bool) -> None:
     """Show what the goat-mcp.yaml of a project would change, and trust exactly that content if you agree.
@@ -119,7 +124,7 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
         if not sys.stdin.isatty():
             command = f"goat-mcp trust {shlex.quote(str(file))} --yes {project.sha256}"
             _refuse(
-                "trusting a project's settings wants a person at a terminal",
+                "trusting a project's settings needs a person at a terminal",
                 f"Run it there, or name the content you have seen: {command}",
             )
         if not confirmed("Trust exactly this?"):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # loaded when the command runs
 
 
 @click.command()
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N changes; 1 if nothing is named.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N changes; 1 if you leave it out.")
 @click.option("--call", "call_id", metavar="ID", help="All changes of one call; the start of its id is enough.")
 @click.option("--list", "only_list", is_flag=True, help="List the changes, newest first, and change nothing.")
 @click.option("--dry-run", is_flag=True, help="Say what would be undone, and change nothing.")

@@ -32,13 +32,13 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
 @click.argument("tool")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[KEY=VALUE]...")
 @click.option("--input-json", metavar="JSON", help="All arguments as one JSON object.")
-@click.option("--http", is_flag=True, help="As it is decided for a client over HTTP, who is asked by a form.")
+@click.option("--http", is_flag=True, help="As it is decided for a client over HTTP, which is asked by a form.")
 @flags.selection
 @flags.as_json
 def why(
     tool: str, arguments: Sequence[str], input_json: str | None, http: bool, as_json: bool, **selection: Any
 ) -> int:
-    """Explain what would become of a call: allowed, asked about or denied, by which rule, and where that rule stands.
+    """Explain what would happen to a call: allowed, asked about or denied, by which rule, and in which file.
 
     Hooks are not run; they can only make it stricter. Exit status: 0 allowed or asked about, 5 denied.
     """

@@ -60,6 +60,8 @@ class WatchedSettings:
         """Why what the files say now is not in force; empty if it is."""
         self.file_problems: Sequence[str] = ()
         """The same of files that settings name, whose followers keep what each said before."""
+        self.also_waiting: Sequence[str] = ()
+        """What of such files has changed since the start and is not followed."""
         self._at_start = self._read = settings
         self._is_open = is_open
         self._was_open = False
@@ -86,14 +88,15 @@ class WatchedSettings:
 
     @property
     def waiting_for_restart(self) -> Sequence[str]:
-        """The settings that have changed since the start and are not followed."""
+        """The settings, and parts of files that they name, that have changed since the start and are not followed."""
         if self._read is self._at_start:
             return ()
         followed = self._followed(self._read)
         keys = (key for key in setting_keys() if key not in followed)
         found = [key for key in keys if _value(self._read, key) != _value(self._at_start, key)]
         before, now = self._at_start.catalog.toolsets, self._read.catalog.toolsets
-        return found + [f"catalog.toolsets ({name})" for name in now if name in AT_START_ONLY and name not in before]
+        found += [f"catalog.toolsets ({name})" for name in now if name in AT_START_ONLY and name not in before]
+        return [*found, *self.also_waiting]
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Look at the files again and again, until cancelled. `changed` is called after each change of them, when

@@ -64,8 +64,13 @@ class TerminalSession:
         os.close(self._master)
 
     @property
+    def raw(self) -> str:
+        """What the command wrote, with its control sequences."""
+        return self._seen.decode("utf-8", "replace")
+
+    @property
     def shown(self) -> str:
-        return plain(self._seen.decode("utf-8", "replace"))
+        return plain(self.raw)
 
     @property
     def output(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.terminal_runs import run_on_terminal
 from tests.cli.test_call import run
 from tests.upstreams.fleet import server
 
@@ -140,15 +142,39 @@ def test_files_that_others_may_read_or_change_are_told(tmp_path: Path) -> None:
     assert "s3cr3t-value-9876" not in done.stdout
 
 
-def test_files_in_a_folder_that_nobody_else_can_enter_are_no_finding(tmp_path: Path) -> None:
-    # What Python compiles of a declared tool's handlers has the mode of its source.
-    compiled = tmp_path / "state" / "compiled_handlers" / "usr"
-    (tmp_path / "state").mkdir(mode=0o700)
-    compiled.mkdir(mode=0o755, parents=True)
-    for number in range(85):
-        (compiled / f"{number}.pyc").touch(mode=0o644)
+HANDLERS = """
+import json
 
-    assert examined(tmp_path, {}) == (0, [])
+def rise(ctx, input):
+    return json.dumps("06:30")
+
+handlers = {"rise": rise}
+"""
+MANIFEST = {
+    "apiVersion": "goondan.ai/v1",
+    "kind": "Tool",
+    "metadata": {"name": "sun"},
+    "spec": {
+        "entry": "./handlers.py",
+        "exports": [{"name": "rise", "description": "Say it.", "sideEffect": "none", "parameters": {"type": "object"}}],
+    },
+}
+
+
+def test_what_python_compiles_for_a_declared_tool_is_no_finding(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests" / "sun"
+    folder.mkdir(parents=True)
+    (folder / "tool.yaml").write_text(json.dumps(MANIFEST))
+    (folder / "handlers.py").write_text(HANDLERS)
+    flags = ("--manifests", str(folder.parent), "--workspace", str(tmp_path))
+
+    assert run("manifest", "check", str(folder.parent), cwd=tmp_path).returncode == 0
+    assert run("call", *flags, "--allowed-tool", "sun__rise", "sun__rise", cwd=tmp_path).stdout == '"06:30"\n'
+    done = run("doctor", "--json", *flags, cwd=tmp_path)
+
+    assert list((tmp_path / "state" / "compiled_handlers").rglob("*.pyc"))
+    assert json.loads(done.stdout)["findings"] == []
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
 def test_many_files_that_others_can_read_are_one_finding(tmp_path: Path) -> None:
@@ -196,6 +222,17 @@ def test_one_that_hangs_is_named_and_delays_the_rest_by_seconds_only(tmp_path: P
 
     assert (code, [(found["id"], found["about"]) for found in findings]) == (4, [("starting", "hangs")])
     assert took_s < 20
+
+
+def test_on_a_terminal_it_is_shown_who_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"hangs": {"command": "/bin/sleep", "args": ["60"]}}}))
+
+    code, shown = run_on_terminal("doctor", "--upstreams", str(file), "--workspace", str(tmp_path), cwd=tmp_path)
+
+    assert code == 4
+    assert "starting hangs (" in shown
+    assert "hangs: starting (starting)" in shown
 
 
 def test_how_long_a_server_has_failed_is_said(tmp_path: Path) -> None:

@@ -111,11 +111,11 @@ def test_a_new_tool_over_http_is_sent_to_the_given_place(tmp_path: Path) -> None
         ),
         (
             ["a" * 44],
-            f"'{'a' * 44}' is too long: {'a' * 44}__today is to have at most 50 characters\nShorten it.",
+            f"'{'a' * 44}' is too long: {'a' * 44}__today may have at most 50 characters\nShorten it.",
         ),
         (
             ["weather", "--language", "http"],
-            "--language http wants --url\nFor example --url http://127.0.0.1:8080/weather.",
+            "--language http needs --url\nFor example --url http://127.0.0.1:8080/weather.",
         ),
         (
             ["weather", "--language", "http", "--url", "ftp://x"],

@@ -144,7 +144,7 @@ def test_applying_wants_a_terminal(shell: Reviewing) -> None:
 
     assert done.returncode == 1
     assert done.stderr == (
-        f"goat-mcp: applying changes wants a person at a terminal\nRun it there: goat-mcp review apply {id}\n"
+        f"goat-mcp: applying changes needs a person at a terminal\nRun it there: goat-mcp review apply {id}\n"
     )
     assert (shell.folder / "f.txt").read_text() == "one\n"
 

@@ -220,6 +220,16 @@ def test_a_rule_that_stands_elsewhere_is_not_removed_and_the_place_is_named(shel
     assert "deny Edit stands in the environment variable GOAT_MCP_PERMISSIONS__DENY" in done.stderr
 
 
+def test_what_stands_in_the_list_of_blocked_commands_is_not_removed_as_a_rule(shell: Shell, own: Path) -> None:
+    own.write_text(f"{OWN}bash: {{blocked: [rm]}}\n")
+    number = next(one["number"] for one in json.loads(shell.run("rules", "--json").stdout) if "blocked" in one["rule"])
+
+    done = shell.run("rules", "remove", str(number))
+
+    assert done.returncode == 1
+    assert f"stands in {own}:7" in done.stderr and "goat-mcp config get bash.blocked" in done.stderr
+
+
 @pytest.mark.parametrize(
     "words", [["allow", "Write"], ["ask", "Write"], ["deny", "Write"], ["remove", "1"], ["forget", "x"]]
 )

@@ -198,6 +198,9 @@ def test_into_another_file_which_may_be_new(shell: Shell) -> None:
         (("x", "https://x.example/mcp", "more"), "a URL takes no arguments"),
         (("x", "https://u:p@x.example/mcp"), "holds a user name or password"),
         (("x", "-e", "A", "--", "run"), "--env wants NAME=VALUE"),
+        (("x", "npx", "-y", "pkg"), "write -- before that: goat-mcp add NAME -- COMMAND ARGS"),
+        (("x", "localhost:3000/mcp"), "for an address write http://localhost:3000/mcp"),
+        (("x", "maps.example.org/mcp"), "for an address write http://maps.example.org/mcp"),
     ],
 )
 def test_mistakes_of_add_are_named_and_write_nothing(shell: Shell, words: tuple[str, ...], told: str) -> None:

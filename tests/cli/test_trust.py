@@ -115,7 +115,7 @@ def test_without_a_terminal_only_the_exact_hash_trusts(tmp_path: Path) -> None:
     right = run("trust", str(file), "--yes", sha256, "--json", cwd=tmp_path)
 
     assert (unnamed.returncode, wrong.returncode, right.returncode) == (1, 1, 0)
-    assert "wants a person at a terminal" in unnamed.stderr and f"--yes {sha256}" in unnamed.stderr
+    assert "needs a person at a terminal" in unnamed.stderr and f"--yes {sha256}" in unnamed.stderr
     assert "does not hold what you name" in wrong.stderr
     assert json.loads(right.stdout)["status"] == "trusted"
 

@@ -191,6 +191,13 @@ async def test_a_claude_settings_file_is_read_again(folder: Path) -> None:
             write(file, json.dumps({"permissions": {"allow": ["Bash(echo:*)"]}}))
             await now.until_all_is_well()
 
+        hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}
+        write(file, json.dumps({"hooks": {"PreToolUse": [hook]}, "permissions": {"allow": ["Bash(echo:*)"]}}))
+        problem = await now.until_it_says(lambda one: one["reason_code"] == "restart_needed")
+        assert problem["detail"].endswith(f": the hooks of {file}")
+        write(file, json.dumps({"permissions": {"allow": ["Bash(echo:*)"]}}))
+        await now.until_all_is_well()
+
         # Nor does it hold up what the user changes elsewhere.
         write(file, "{")
         await now.until_it_says(lambda one: "claude.json:1" in one["detail"])

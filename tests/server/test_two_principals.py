@@ -376,6 +376,8 @@ ON_DISK = {
     "pins": "definitions of upstreams, which are the operator's",
     "catalog": "definitions of upstreams, which are the operator's",
     "logins": "by resource and principal",
+    "compiled_handlers": "made of the operator's own tools",
+    "secrets": "the operator's; what the operator configured names them",
     "status": "of the process, for the command line",
     "install": "what the command line changed in hosts",
 }

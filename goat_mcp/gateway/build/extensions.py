@@ -6,7 +6,7 @@ Nothing that runs programs or looks for packages is loaded if there are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # loaded when a file is named, or a hook or an extension is c
     from goat_mcp.calls.extensions.extension_points import Steps
     from goat_mcp.calls.extensions.installed import InstalledExtension
     from goat_mcp.calls.hooks import Hooks
+    from goat_mcp.calls.hooks.command import HookCommand
     from goat_mcp.calls.hooks.runner import Programs
     from goat_mcp.settings.claude import ClaudeSettings
 
@@ -82,6 +83,13 @@ class FollowedClaudeFiles:
         self._is_open = is_open
         self._check = check
         self._last = dict(zip(settings.claude_settings, read, strict=True))
+        self._hooks = {file.path: _without_places(file.hooks) for file in read}
+
+    def with_other_hooks(self, files: Sequence[ClaudeSettings]) -> Iterator[Path]:
+        """Those whose hooks are not those of the start, which are the ones that run."""
+        for file in files:
+            if _without_places(file.hooks) != self._hooks.get(file.path, ()):
+                yield file.path
 
     def read(self, settings: Settings) -> tuple[Sequence[ClaudeSettings], Sequence[str]]:
         """What they say now, and what is wrong with some. Raises `BrokenSettings` for one that was never read."""
@@ -99,6 +107,11 @@ class FollowedClaudeFiles:
                     raise
                 problems.append(f"{broken.message}; the rules that it held before stay in force")
         return [self._last[file] for file in settings.claude_settings], problems
+
+
+def _without_places(hooks: Sequence[HookCommand]) -> Sequence[HookCommand]:
+    """Without the lines they stand on."""
+    return tuple(replace(hook, location="") for hook in hooks)
 
 
 def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Programs | None:

@@ -45,6 +45,7 @@ def watched_settings(
 
         def apply() -> None:
             watched.file_problems = problems
+            watched.also_waiting = [f"the hooks of {path}" for path in claude_files.with_other_hooks(files)]
             before = services.rules.now()
             services.rules.replace(rules)
             services.modes.use(now.mode)
