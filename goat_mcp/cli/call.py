@@ -21,13 +21,16 @@ from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.elicitation import Answer, Form, Question, Reply, Value
+from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply, Value
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.processes.typed_lines import typed_line
 
 if TYPE_CHECKING:
     from goat_mcp.gateway.gateway import Gateway
+
+_YES_NO = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
+"""What these mean for a choice that has no such words: the first one that begins so."""
 
 
 # Arguments of a tool may look like flags: `goat-mcp call Grep pattern=TODO -i=true`.
@@ -205,7 +208,14 @@ def _choice(text: str, question: Question) -> str | None:
         return text
     if text.isdecimal() and 1 <= int(text) <= len(question.options):
         return question.options[int(text) - 1].value
-    named = [
-        option.value for option in question.options if text.lower() in (option.value.lower(), option.title.lower())
-    ]
-    return named[0] if named else None
+    word = text.lower()
+    begun = [option for option in question.options if word and _begins(option, word)]
+    exact = [option for option in begun if word in (option.value.lower(), option.title.lower())]
+    if exact or len(begun) == 1:
+        return (exact or begun)[0].value
+    meant = [option for option in question.options if word in _YES_NO and _begins(option, _YES_NO[word])]
+    return meant[0].value if meant else None
+
+
+def _begins(option: Option, name: str) -> bool:
+    return option.value.lower().startswith(name) or option.title.lower().startswith(name)

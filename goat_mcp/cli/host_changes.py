@@ -53,7 +53,7 @@ def say_diff(change: Change) -> None:
 
 
 def say_change(source: Source, change: Change, *, already: str, done: str, dry_run: bool, as_json: bool) -> None:
-    """What became of one host's file: `already` where there was nothing to change, `done` where it is written."""
+    """Show the change of one host's file: `already` is said if nothing changes, `done` if it is written."""
     if as_json:
         fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
         click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))

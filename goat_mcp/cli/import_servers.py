@@ -22,6 +22,7 @@ from goat_mcp.cli.hosts.switches import off_switch
 from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.import_report import import_document, print_import
 from goat_mcp.cli.terminal import confirmed, escaped
+from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.cli.workspace_choice import is_answered
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.settings.loading import load_settings
@@ -80,7 +81,8 @@ def import_servers(
     if secrets == "move" or (secrets is None and may_ask and plan.new_secrets and _wants_stored(plan.new_secrets)):
         plan = plan_import(sources, target, environment, move=move, names_of_secrets=_stored_names(state))
     if not dry_run:
-        carry_out(plan, state)
+        with waiting_for("the keyring, which may ask you to unlock it" if plan.stored else "the files"):
+            carry_out(plan, state)
     if as_json:
         click.echo(json.dumps(import_document(plan, broken, dry_run)))
     else:
@@ -149,7 +151,7 @@ def _stored_names(state: StateDirectory) -> list[str]:
 
 
 def _check_that_ours_counts() -> None:
-    """Raises `ToolError` where the user's settings name other upstreams: what was moved would be nowhere."""
+    """Raises `ToolError` if the user's settings name other upstreams: goat-mcp would not read what was moved."""
     settings = load_settings({})
     ours = own_upstreams_file()
     if settings.source_of("upstreams") == "file" and ours.resolve() not in [

@@ -33,7 +33,7 @@ _GENERIC = Host("json", "any other host", "json", ("mcpServers",))
 
 @dataclass(frozen=True)
 class Installed:
-    """What became of one host's file. `change` is None if it cannot be edited, for the reason `why`."""
+    """The result for one host's file. `change` is None if it cannot be edited, for the reason `why`."""
 
     host: Host
     file: Path | None

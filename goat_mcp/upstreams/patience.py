@@ -21,7 +21,7 @@ class Patience(NamedTuple):
     at_most_s: float = math.inf
 
 
-OF_A_PERSON = Patience(4.5, between_s=2.0, at_most_s=15.0)
+OF_A_PERSON = Patience(4.5, between_s=1.5, at_most_s=15.0)
 """One that hangs is named within some seconds; many that start slowly on a slow machine are all waited for."""
 TO_THE_END = Patience(math.inf)
 """As long as each may take to start and to list."""

@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
+from goat_mcp.cli.call import _choice  # pyright: ignore[reportPrivateUsage]  # what a person types at its prompt
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
+from goat_mcp.core.elicitation import Option, Question
 from tests.cli.terminal_session import TerminalSession
 from tests.quick_start import goat_command
 from tests.upstreams.test_downloads import slow_program
@@ -172,3 +174,27 @@ def test_a_terminal_shows_what_a_call_waits_for(tmp_path: Path) -> None:
 
     assert "finished" in running.shown and "started" not in running.shown.splitlines()[-1]
     assert "pong" in starting.shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [
+        ("1", "once"),
+        ("y", "once"),
+        ("Allow o", "once"),
+        ("ALWAYS", "always"),
+        ("no", "deny"),
+        ("d", "deny"),
+        ("a", None),
+    ],
+)
+def test_a_choice_is_taken_by_number_by_its_beginning_and_by_yes_and_no(typed: str, chosen: str | None) -> None:
+    options = (Option("once", "Allow once"), Option("always", "Allow always"), Option("deny", "Deny"))
+
+    assert _choice(typed, Question("decision", "Decision", options=options)) == chosen
+
+
+def test_a_choice_that_has_the_word_yes_is_meant_by_it() -> None:
+    options = (Option("allow it", "Allow it"), Option("Yes, later"))
+
+    assert _choice("yes", Question("when", "When?", options=options)) == "Yes, later"

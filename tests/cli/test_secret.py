@@ -146,6 +146,23 @@ def test_secrets_are_listed_with_what_uses_them_and_what_is_missing(shell: Shell
     assert max(map(len, terminal.splitlines()[:3])) <= 80, terminal
 
 
+def test_settings_and_manifests_that_use_a_secret_are_named(shell: Shell, environment: dict[str, str]) -> None:
+    piped(environment, VALUE, "set", "S", "--stdin")
+    own = shell.state / "config" / "goat-mcp"
+    (own / "manifests" / "notes").mkdir(parents=True)
+    (own / "goat-mcp.yaml").write_text(
+        "web: {search: {key: '${secret:S}'}}\ntools: {telegram: {token: '${secret:S}'}}\n"
+    )
+    (own / "manifests" / "notes" / "upstream.yaml").write_text(
+        "apiVersion: goat-mcp/v1\nkind: Upstream\nmetadata: {name: notes}\n"
+        "spec: {command: /bin/true, env: {T: '${secret:S}'}}\n"
+    )
+
+    (one,) = json.loads(piped(environment, "", "list", "--json").stdout)
+
+    assert one["used_by"] == ["the setting web.search.key", "the setting tools.telegram", "upstream notes"]
+
+
 def test_one_that_is_used_is_removed_if_the_user_says_so(shell: Shell, environment: dict[str, str]) -> None:
     upstreams(shell, T="${secret:T}")
     piped(environment, VALUE, "set", "T", "--stdin")

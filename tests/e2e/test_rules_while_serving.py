@@ -19,8 +19,8 @@ from tests.quick_start import goat_command
 
 pytestmark = pytest.mark.e2e
 WITHIN_S = 2.0
-MACHINE_S = 1.0
-"""A second more, for a busy machine."""
+MACHINE_S = 2.0
+"""More, for a busy machine."""
 ECHO = {"command": "echo hi"}
 
 
@@ -76,11 +76,11 @@ def test_a_rule_counts_within_two_seconds_and_a_broken_file_leaves_the_old_ones(
 def test_a_rule_ends_while_the_server_runs(asking: Launch) -> None:
     with Wire(asking.command, asking.environment, asking.workspace) as wire:
         wire.handshake()
-        end_s = int(time.time() + 5)
+        end_s = int(time.time() + 10)
 
         goat(asking, "rules", "allow", with_end("Bash(echo *)", end_s))
         until(lambda: runs(wire), WITHIN_S)
-        until(lambda: time.time() >= end_s, 10)
+        until(lambda: time.time() >= end_s, 15)
 
         assert not runs(wire)
         assert json.loads(goat(asking, "rules", "--json"))[0]["has_ended"]

@@ -65,6 +65,9 @@ class Parameters:
         ready = self._ready(arguments, problems)
         problems += [problem for problem in _mismatches(ready, compiled, max_steps) if problem not in problems]
         if problems:
+            # One that is not known is probably how the caller wrote the one that is missing.
+            new = [(name, _unknown(name, self._properties)) for name in ready if self._is_misspelled(name)]
+            problems += [problem for problem in new if problem not in problems]
             raise input_error([(_on_one_line(where), _on_one_line(what)) for where, what in problems])
         return ready
 
@@ -85,6 +88,9 @@ class Parameters:
                 if has_infinity(ready[name]):
                     problems.append((given, "holds a number that is too large, or none"))
         return ready
+
+    def _is_misspelled(self, name: str) -> bool:
+        return name not in self._properties and bool(did_you_mean(name, self._properties, most=1))
 
     def _is_absent(self, name: str, value: Any) -> bool:
         if name in self._required or name not in self._properties:

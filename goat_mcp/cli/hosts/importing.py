@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """One host's file: what becomes of each server, and of the file."""
+    """One host's file: what happens to each server, and to the file."""
 
     source: Source
     servers: Sequence[MergedServer]
@@ -132,8 +132,8 @@ def _with_stored(server: MergedServer, stored: Mapping[PlainSecret, str]) -> Mer
     found = _of(stored, server.to)
     outdated = {plain_text_note(secret.where) for secret in found}
     notes = [note for note in server.notes if note not in outdated]
-    told = [f"{secret.where}: stored as the secret {name}" for secret, name in found.items()]
-    return replace(server, notes=(*notes, *told)) if found else server
+    stored_notes = [f"{secret.where}: stored as the secret {name}" for secret, name in found.items()]
+    return replace(server, notes=(*notes, *stored_notes)) if found else server
 
 
 def _merged(

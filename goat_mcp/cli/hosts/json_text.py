@@ -89,6 +89,11 @@ def _changed(
     text: str, plain: str, found: JsonObject, remove: frozenset[str], add: Mapping[str, Any], newline: str
 ) -> str:
     """`text` with one of its objects changed. `plain` is the same text without comments, character for character."""
+    # What is taken out and put in again is replaced in its place.
+    replaced = [member for member in found.members if member.key in remove and member.key in add]
+    remove = remove.difference(member.key for member in replaced)
+    new_values = [(member.value_start, member.end, _in_place(plain, member, add, newline)) for member in replaced]
+    add = {key: value for key, value in add.items() if key not in {member.key for member in replaced}}
     stays = [member for member in found.members if member.key not in remove]
     if not stays:
         return text[: found.start] + _whole(text, plain, found, add, newline) + text[found.end :]
@@ -112,15 +117,24 @@ def _changed(
             # What came behind it goes, and the comma before that.
             cuts.append((last.after, last.after + 1))
         pieces = [*((start, end, "") for start, end in cuts), (last.end, last.end, between + added if added else "")]
-    for start, end, new in sorted(pieces, reverse=True):
+    for start, end, new in sorted([*pieces, *new_values], reverse=True):
         text = text[:start] + new + text[end:]
     return text
+
+
+def _in_place(plain: str, member: Member, add: Mapping[str, Any], newline: str) -> str:
+    """The text of a value that replaces a member's: over several lines if the member has a line of its own."""
+    lead = plain[member.lead : member.start]
+    if "\n" not in lead:
+        return json.dumps(add[member.key], ensure_ascii=False)
+    return _written(add[member.key], lead.rpartition("\n")[2], _unit(plain), newline)
 
 
 def _cut(text: str, member: Member, last: Member) -> tuple[int, int]:
     """Where a member is taken out: with the comments right above it and behind it, and no others."""
     end = member.end if member is last else member.after + 1
-    if own := _COMMENT_BEHIND.match(text, end):
+    trailing_comma = _COMMA.match(text, end) if member is last else None
+    if own := _COMMENT_BEHIND.match(text, trailing_comma.end() if trailing_comma else end):
         end = own.end()
     behind = _COMMENT_BEHIND.match(text, member.lead, member.start)
     start = behind.end() if behind else member.lead

@@ -60,7 +60,7 @@ class ImportOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class MergedServer:
-    """What became of one server. `to` is its name in our file; empty if it is not there."""
+    """The result for one server. `to` is its name in our file; empty if it is not there."""
 
     name: str
     outcome: ImportOutcome

@@ -54,7 +54,7 @@ def sources_of(host: Host, environment: HostEnvironment, project: Path | None = 
 
 
 def one_source(host: Host, environment: HostEnvironment, project: Path | None) -> Source:
-    """The file that is written for a host. Raises `ToolError(INPUT)` where it has none of that kind."""
+    """The file that is written for a host. Raises `ToolError(INPUT)` if it has none of that kind."""
     found = next(sources_of(host, environment, project), None)
     if found is None:
         kind = "for a project" if project is not None else "of its user that we know on this system"

@@ -119,7 +119,7 @@ def test_any_edit_means_what_was_meant(data: st.DataObject) -> None:
     tree = {**others, "servers": servers}
     text = data.draw(written(tree))
     remove = data.draw(st.lists(st.sampled_from(sorted(servers)), unique=True) if servers else st.just([]))
-    add = data.draw(st.dictionaries(st.sampled_from(["goat", "new"]), _VALUES))
+    add = data.draw(st.dictionaries(st.sampled_from(["goat", "new", *remove]), _VALUES))
 
     after = edited_json(text, ["servers"], remove=remove, add=add, with_comments=True)
 
@@ -174,3 +174,23 @@ def test_comments_of_members_that_stay_are_kept_in_their_places(gone: list[str],
         *("{", '"mcpServers": {', "// about all servers", "", *kept),
         *('"goat": {', '"command": "g"', "}", '// "off": {"command": "commented out"}', "}", "}", ""),
     ]
+
+
+def test_a_member_that_is_replaced_keeps_its_place_and_the_comments_around_it() -> None:
+    edited = edited_json(
+        COMMENTED, ["mcpServers"], remove=["a", "b"], add={"a": {"command": "new"}}, with_comments=True
+    )
+
+    assert [line.strip() for line in edited.split("\n")] == [
+        *("{", '"mcpServers": {', "// about all servers", "", "// a is old"),
+        *('"a": {', '"command": "new"', "}, // behind a", "/* c */", '"c": {"command": "c"} // behind c'),
+        *('// "off": {"command": "commented out"}', "}", "}", ""),
+    ]
+
+
+def test_the_comment_behind_a_last_member_with_a_comma_goes_with_it() -> None:
+    text = '{\n  "s": {\n    "a": 1, // a\n    "b": 2, // b\n  }\n}\n'
+
+    edited = edited_json(text, ["s"], remove=["b"], add={"goat": 3}, with_comments=True)
+
+    assert edited == '{\n  "s": {\n    "a": 1, // a\n    "goat": 3\n  }\n}\n'

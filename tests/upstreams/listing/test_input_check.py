@@ -76,6 +76,14 @@ async def test_every_problem_is_in_one_message_in_our_words() -> None:
     ]
 
 
+async def test_a_misspelled_field_is_named_beside_the_one_that_is_missing_if_the_schema_takes_others() -> None:
+    assert await problems(FORECAST, {"citi": "Bern"}) == [
+        "city: is required",
+        "citi: unknown field; did you mean city?",
+    ]
+    assert await problems(FORECAST, {"note": "x"}) == ["city: is required"]
+
+
 async def test_what_models_send_for_a_number_or_for_nothing_is_understood_where_the_schema_wants_it() -> None:
     sent = await InputCheck(FORECAST).checked({"city": "Bern", "hours": "12", "unit": None})
 
