@@ -7,6 +7,7 @@ import os
 import sys
 from importlib.metadata import Distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from goat_mcp.cli.hosts.own_program import own_program
 from goat_mcp.core.errors import ToolError
 
 WHEEL = "/home/ada/my downloads/goat_mcp-0.1.0-py3-none-any.whl"
-ORIGINS = {
+ORIGINS: dict[str, dict[str, Any]] = {
     WHEEL: {"url": "file:///home/ada/my%20downloads/goat_mcp-0.1.0-py3-none-any.whl", "archive_info": {}},
     "/home/ada/goat-mcp": {"url": "file:///home/ada/goat-mcp", "dir_info": {}},
     "git+https://example.com/goat-mcp@4f2a": {
@@ -40,7 +41,11 @@ def uvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def runs_in(prefix: str, origin: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", prefix)
     text = None if origin is None else json.dumps(origin)
-    monkeypatch.setattr(Distribution, "from_name", lambda _: Installed(text))
+
+    def installed(_: str) -> Installed:
+        return Installed(text)
+
+    monkeypatch.setattr(Distribution, "from_name", installed)
 
 
 class Installed:
