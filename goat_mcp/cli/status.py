@@ -12,7 +12,7 @@ import click
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.server_records import failure_line, is_news, last_runs, span, unknown_server
-from goat_mcp.cli.terminal import console, escaped, wrapped_table
+from goat_mcp.cli.terminal import console, escaped, say, wrapped_table
 from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when there is something to show
@@ -98,7 +98,7 @@ def _who(document: Mapping[str, Any]) -> str:
 
 def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun]) -> None:
     out = console()
-    click.echo(escaped(head))
+    say(head)
     sandbox, permissions = document["sandbox"], document["permissions"]
     click.echo(
         escaped(
@@ -126,7 +126,7 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
                 "\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in (headers, *rows))
             )
     for line in _details(document, earlier):
-        click.echo(escaped(line).replace("\n", " "))
+        say(line.replace("\n", " "))
 
 
 def _row(upstream: Mapping[str, Any]) -> list[str]:
