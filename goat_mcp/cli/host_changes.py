@@ -26,10 +26,10 @@ project = click.option(
 )
 
 
-def refuse_a_model(dry: bool) -> None:
-    """What servers there are is the user's word. Raises `ToolError(PERMISSION)`."""
+def refuse_a_model(dry: bool, what: str = "change which servers a host starts") -> None:
+    """Such a change is the user's word. Raises `ToolError(PERMISSION)`."""
     if not dry:
-        refuse_if_run_by_a_model("change which servers a host starts")
+        refuse_if_run_by_a_model(what)
 
 
 def shown_diff(change: Change) -> str:
