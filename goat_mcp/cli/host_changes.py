@@ -111,7 +111,8 @@ def _without_values(text: str) -> str:
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:
     """Each value with its name, and each argument with the flag before it, whatever notation the file is in."""
     quoted = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
-    pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=]\s*(?:{quoted}|([^\s"',\]}}{{\[]+))""", text)
+    # A value may be on the line after its name, if it is not a name itself (YAML).
+    pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=](?:\s*{quoted}(?!\s*:)|[ \t]*([^\s"',\]}}{{\[]+))""", text)
     flags = re.findall(rf"""["']--?([\w-]+)["']\s*,\s*{quoted}""", text)
     flags += re.findall(rf"""(?m)^[ \t]*- ["']?--?([\w-]+)["']?[ \t]*\n[ \t]*- (?:{quoted}|([^\s"'][^\n]*))""", text)
     for name, value, *bare in [*pairs, *flags]:
