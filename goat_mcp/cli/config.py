@@ -205,6 +205,8 @@ def _takes_many(annotation: Any) -> bool:
 
 def _no_setting(key: str) -> ToolError:
     groups = {known.rpartition(".")[0] for known in setting_keys()} - {""}
+    if key in groups:
+        return ToolError(ErrorCode.SETTING, f"{key} is a group of settings", f"See: goat-mcp config get {key}")
     known = [*setting_keys(), *groups]
     hint = did_you_mean(key, known)
     last = key.rpartition(".")[2]

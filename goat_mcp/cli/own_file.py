@@ -48,7 +48,12 @@ def write_change(change: Change) -> None:
     """Write it, with what was there before beside it. Only the user can read either. Raises `ToolError`."""
     if not change.is_one:
         return
-    change.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = change.path.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise ToolError(ErrorCode.IO, f"{folder} cannot be made: {why}", "Nothing was changed.") from None
     if change.before is not None:
         backup = backup_of(change.path)
         replace_bytes(backup, change.before, was=read_bytes(backup), private=True)

@@ -108,6 +108,7 @@ def test_a_key_below_a_setting_with_names_of_the_users_own(shell: Shell) -> None
         (("set", "output.maxchars", "1"), "did you mean output.max_chars"),
         (("set", "max_chars", "30000"), "output.max_chars"),
         (("set", "output.max_chars", "lots"), "output.max_chars: wants a whole number; got 'lots'"),
+        (("set", "output", "1"), "output is a group of settings\nSee: goat-mcp config get output"),
         (("set", "catalog.deny", "Bsh"), "'Bsh' names no tool; did you mean Bash"),
         (("set", "permissions.deny", "Bash("), "the brackets do not close"),
         (("set", "mode", "plan", "default"), "mode takes one value, got 2"),
@@ -240,3 +241,17 @@ def test_of_commands_at_the_same_time_each_counts(shell: Shell) -> None:
 
     assert [one.stderr for one in done] == [""] * len(words)
     assert sorted(json.loads(ok(shell, "config", "get", "permissions.deny", "--json"))["value"]) == words
+
+
+def test_a_folder_that_cannot_be_made_is_named(shell: Shell) -> None:
+    (shell.state / "config").write_text("a file")
+
+    for words in (
+        ("config", "set", "mode", "plan"),
+        ("rules", "deny", "Bash"),
+        ("add", "x", "--no-check", "--", "true"),
+    ):
+        done = shell.run(*words)
+        assert done.returncode == 1
+        assert "Nothing was changed." in done.stderr
+        assert "Traceback" not in done.stderr
