@@ -18,7 +18,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, OK, TOOL_ERROR, UNREACHABLE
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply, Value
@@ -161,7 +161,8 @@ def _now_s() -> float:
 def _print(result: ToolResult) -> None:
     for block in result.content:
         if block.get("type") == "text":
-            click.echo(escaped(block["text"]))
+            # An error is for reading; what a tool gives back stays as it is.
+            say(block["text"]) if result.is_error else click.echo(escaped(block["text"]))
         else:
             click.echo(f"[{block.get('type')}: {block.get('mimeType', 'no type')}; use --json to get it]")
     if not result.content and result.structured is not None:

@@ -14,7 +14,7 @@ import anyio
 import click
 
 from goat_mcp.cli.flags import say_notices
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import say
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.upstreams.patience import OF_A_PERSON, Patience
@@ -101,7 +101,7 @@ class Listing:
         for problem in self.problems:
             if problem["name"] not in without:
                 detail = f"{problem['name']}: {problem['reason_code']}: {problem['detail']}"
-                click.echo(escaped(detail), err=True)
+                say(detail, err=True)
 
 
 class View(Protocol):

@@ -20,13 +20,6 @@ from tests.cli.test_undo import Shell
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    return Shell(folder, tmp_path / "state")
-
-
-@pytest.fixture
 def file(shell: Shell) -> Path:
     return write(
         own(shell, "goat-mcp.yaml"), "# mine\noutput:\n  max_chars: 20000  # enough\ncatalog: {deny: [Bash]}\n"

@@ -182,7 +182,7 @@ def test_a_host_that_names_its_folders_gets_no_workspace_unless_the_user_types_o
 def test_the_home_directory_needs_two_yeses(tmp_path: Path, typed: str, code: int, is_written: bool) -> None:
     ended, shown = run_on_terminal("install", "claude-desktop", "--workspace", "~", cwd=tmp_path, typed=typed)
 
-    assert ended == code and "is your home directory" in shown
+    assert ended == code and "is your home directory" in " ".join(shown.split())
     assert (tmp_path / DESKTOP).exists() is is_written
 
 

@@ -229,6 +229,11 @@ class OnDemand:
             started_s=self._started_s,
         )
 
+    async def end_sessions(self) -> None:
+        """Tell what follows sessions that all of them are over."""
+        if (events := self.session_events.made) is not None:
+            await events.end_all()
+
     def _resource_catalogs(self) -> ResourceCatalogs:
         from goat_mcp.catalog.resource_catalog import ResourceCatalogs
 
