@@ -15,7 +15,7 @@ import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import USAGE
-from goat_mcp.cli.terminal import console, print_table
+from goat_mcp.cli.terminal import console, escaped, print_table
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
@@ -102,7 +102,7 @@ def show(
         click.echo(json.dumps({"calls": calls}))
     elif calls:
         _print_calls(calls)
-    elif file is None and not _people_path().exists() and not chain.exists():
+    elif file is None and wanted == CallFilter():
         click.echo(_NOTHING_YET, err=True)
     else:
         click.echo(_no_such_calls(wanted), err=True)
@@ -237,7 +237,8 @@ def _no_such_calls(wanted: CallFilter) -> str:
 
 def _print_calls(calls: list[dict[str, Any]]) -> None:
     if console().is_terminal:
-        print_table(["when", "call", "decision", "outcome", "client"], [_cells(call) for call in calls])
+        for call in calls:
+            _print_call(call)
         return
     headers = ["call", "time", "tool", "decision", "outcome", "ms", "rule", "client", "arguments", "size"]
     rows = [
@@ -258,25 +259,27 @@ def _print_calls(calls: list[dict[str, Any]]) -> None:
     print_table(headers, rows)
 
 
-def _cells(call: Mapping[str, Any]) -> list[str]:
-    """For people: what belongs together in one cell."""
-    arguments = call.get("arguments", {})
-    size = call.get("result_chars")
-    return [
-        _lines(str(call.get("ts"))[:19].replace("T", " ") + "Z", str(call.get("call_id"))),
-        _lines(str(call.get("tool")), *(f"{name}: {_one_line(value)}" for name, value in arguments.items())),
-        _lines(str(call.get("decision", "")), _reason(call)),
-        _lines(
-            _outcome(call),
-            f"{call['duration_ms']:.0f} ms" if call.get("duration_ms") is not None else "",
-            f"{size} characters" if size else "",
-        ),
-        str(call.get("client", "")),
-    ]
+def _print_call(call: Mapping[str, Any]) -> None:
+    """For people: a line that says what came of it, and below it the arguments and who decided."""
+    from rich.padding import Padding
+    from rich.text import Text
 
-
-def _lines(*parts: str) -> str:
-    return "\n".join(part for part in parts if part)
+    outcome, took, size = _outcome(call), call.get("duration_ms"), call.get("result_chars")
+    when = str(call.get("ts"))[:19].replace("T", " ") + "Z"
+    head = Text.assemble(
+        f"{when}  ",
+        (escaped(str(call.get("tool"))), "cyan"),
+        "  ",
+        (outcome, "green" if outcome == "ok" else "red"),
+        f"  {took:.0f} ms" if took is not None else "",
+    )
+    decision = " by ".join(part for part in (str(call.get("decision", "")), _reason(call)) if part)
+    facts = [decision, str(call.get("client", "")), f"{size} characters" if size else "", f"call {call.get('call_id')}"]
+    arguments = [f"{name}: {_one_line(value)}" for name, value in call.get("arguments", {}).items()]
+    out = console()
+    out.print(head)
+    for line in (*arguments, "; ".join(fact for fact in facts if fact)):
+        out.print(Padding(Text(escaped(line)), (0, 0, 0, 4)))
 
 
 def _one_line(value: Any) -> str:

@@ -18,7 +18,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, OK, TOOL_ERROR, UNREACHABLE
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
-from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply, Value
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 _YES_NO = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
 """What these mean for a choice that has no such words: the first one that begins so."""
+
+
+_DEFAULTS = {"files": {"read_before_write": "off"}}
+"""Each call is a session of its own: there is no earlier one in which the file could have been read."""
 
 
 # Arguments of a tool may look like flags: `goat-mcp call Grep pattern=TODO -i=true`.
@@ -49,7 +53,7 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
     """
     flags.check_is_name(tool)
-    settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
+    settings = flags.settings_from(**selection, defaults=_DEFAULTS)
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
     texts = key_value_pairs(arguments)
@@ -161,7 +165,8 @@ def _now_s() -> float:
 def _print(result: ToolResult) -> None:
     for block in result.content:
         if block.get("type") == "text":
-            click.echo(escaped(block["text"]))
+            # An error is for reading; what a tool gives back stays as it is.
+            say(block["text"]) if result.is_error else click.echo(escaped(block["text"]))
         else:
             click.echo(f"[{block.get('type')}: {block.get('mimeType', 'no type')}; use --json to get it]")
     if not result.content and result.structured is not None:

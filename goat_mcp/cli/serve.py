@@ -16,8 +16,8 @@ from goat_mcp.cli import flags
 
 _PR_SET_DUMPABLE = 4
 _FOR_A_PERSON = """\
-goat-mcp waits here for an MCP client, which speaks JSON-RPC. You may want one of these instead:
-  goat-mcp install HOST   add goat-mcp to Claude Desktop, Cursor, VS Code and others
+goat-mcp waits here for an MCP client, which speaks JSON-RPC. For people:
+  goat-mcp install HOST   add goat-mcp to Claude Desktop, Cursor and others
   goat-mcp list           see the tools
   goat-mcp demo           see the main job
 Ctrl-C ends it."""

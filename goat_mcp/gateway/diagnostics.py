@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,7 @@ from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.extensions import UserCode, notices
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.services import Services
-from goat_mcp.gateway.build.tools import ToolSelection
-from goat_mcp.gateway.build.upstreams import log_entry_problem
+from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, log_entry_problem
 from goat_mcp.settings.watched_settings import WatchedSettings
 from goat_mcp.state.directory import search_priority_files
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -23,7 +22,7 @@ from goat_mcp.upstreams.upstreams import Upstreams
 
 @dataclass(eq=False)
 class Diagnostics:
-    """Of one gateway. `chosen` is the choice of tools as it is now."""
+    """Of one gateway."""
 
     services: Services
     code: UserCode
@@ -31,7 +30,7 @@ class Diagnostics:
     upstreams: Upstreams
     declared: DeclaredTools
     watched: WatchedSettings
-    chosen: Callable[[], ToolSelection]
+    configured: ConfiguredUpstreams
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets.
@@ -52,7 +51,7 @@ class Diagnostics:
         unrecorded = (
             [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
         )
-        found = wrong + collided + self.chosen().unknown_servers() + self._rules_about_nobody() + unrecorded
+        found = wrong + collided + self.configured.chosen.unknown_servers() + self._rules_about_nobody() + unrecorded
         found += self._settings_not_in_force() + _unusable_search_priority() + self.declared.problems()
         return self.services.redactor.tree(found)
 
@@ -88,6 +87,10 @@ class Diagnostics:
         for rule in self._rules_about_nobody():
             telemetry.warning("permission rule", rule=rule["name"], problem=rule["detail"])
         self.declared.log_problems(telemetry)
+
+    def log_silent_hooks(self) -> None:
+        for hook, problem in self.silent_hooks():
+            self.services.telemetry.warning("hook", hook=hook, problem=problem)
 
     def silent_hooks(self) -> Sequence[tuple[str, str]]:
         """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""

@@ -5,7 +5,7 @@ What the settings choose of a part is in `goat_mcp.gateway.build`, what a part d
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.tools import ToolSelection, register_ours
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
 from goat_mcp.gateway.build.watched_settings import watched_settings
+from goat_mcp.gateway.client_lists import ClientLists
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
 from goat_mcp.gateway.status.last_runs import LastRuns
@@ -83,7 +84,6 @@ class Gateway:
         self.restart = Restart()
         self.first_list = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
-        self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
         rules = RulesInForce(rules_of(settings, claude_files, self.program_tools))
         self.services = s = Services(
@@ -109,20 +109,21 @@ class Gateway:
             lambda: handler_surroundings(s, self.builtin, lambda ctx: self.on_demand.agents_of(ctx), self.restart),
         )
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
-        self.watched_settings = watched_settings(
-            as_loaded, s, self._configured, self.program_tools, claude_files, self._use_choice, self._forget_resources
-        )
         chosen = self._configured.chosen
-        self._whole_catalog = self.catalog = chosen.catalog(self.registry, self._why_missing)
+        self.catalog = chosen.catalog(self.registry, self._why_missing)
+        self.lists = lists = ClientLists(self.catalog, lambda: self.on_demand.resource_catalogs.made)
+        self.watched_settings = watched_settings(
+            as_loaded, s, self._configured, self.program_tools, claude_files, self._use_choice, lists.forget_resources
+        )
         if settings.profile:
             # All that this process serves.
             self.catalog = self.catalog.of(Rights(profiles=(settings.profile,)))
         self.visibility = ServerVisibility(self.catalog, rules)
         self.user_code = read_user_code(claude_files, s, hooks)
-        builtins = not self.program_tools.alone
-        register_ours(self.registry, settings, self.declared.toolsets, self.builtin, builtins=builtins)
+        has_builtins = not self.program_tools.alone
+        register_ours(self.registry, settings, self.declared.toolsets, self.builtin, builtins=has_builtins)
         self._remove_program_tools = self.program_tools.add_to(self.registry)
-        register_tools(self.user_code.extensions, self.registry, self._lists_outdated)
+        register_tools(self.user_code.extensions, self.registry, lists.outdated)
         chosen.check_allowed_are_on(self.registry)
         self.upstreams = build_upstreams(
             s,
@@ -133,13 +134,7 @@ class Gateway:
             login_person=login_person,
         )
         self.diagnostics = Diagnostics(
-            s,
-            self.user_code,
-            self.registry,
-            self.upstreams,
-            self.declared,
-            self.watched_settings,
-            chosen=lambda: self._configured.chosen,
+            s, self.user_code, self.registry, self.upstreams, self.declared, self.watched_settings, self._configured
         )
         self.problems = self.diagnostics.problems
         self.last_runs = LastRuns(s.state, s.redactor, settings.upstreams)
@@ -181,14 +176,6 @@ class Gateway:
         self.directories.client_roots_changed()
         self.upstreams.roots_changed(session_key)
 
-    def on_lists_outdated(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when clients have to list again although the registry is the same."""
-        self._outdated_listeners.append(listener)
-
-    def _lists_outdated(self) -> None:
-        for listener in self._outdated_listeners:
-            listener()
-
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
@@ -203,27 +190,21 @@ class Gateway:
             try:
                 yield
             finally:
-                if (events := self.on_demand.session_events.made) is not None:
-                    await events.end_all()
+                await self.on_demand.end_sessions()
                 with anyio.move_on_after(SHUTDOWN_S, shield=True):
-                    if (tasks := self.services.tasks.made) is not None:
-                        await tasks.stop_all()
+                    await self.services.end_children()
                     await self.declared.close()
-                    if (sandbox := self.services.sandbox.made) is not None:
-                        await sandbox.close()
                     await self.last_runs.note(self.upstreams)
                 group.cancel_scope.cancel()
         self._remove_program_tools()
-        self.audit.close()
-        self.database.close()
+        self.services.close()
 
     async def _load_tools(self) -> None:
         """While the client's model thinks, load what its first call needs anyway."""
         await self.first_list.wait()
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
         await self.on_demand.load()
-        for hook, problem in self.diagnostics.silent_hooks():
-            self.telemetry.warning("hook", hook=hook, problem=problem)
+        self.diagnostics.log_silent_hooks()
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
         await self.audit.keep_expired()
 
@@ -236,14 +217,7 @@ class Gateway:
     def _use_choice(self, chosen: ToolSelection) -> None:
         """Have clients see these tools from now on."""
         self.settings = self.declared.settings
-        self._whole_catalog.choose(chosen.filter(), chosen.profiles(), chosen.deferral())
-        self._forget_resources()
-
-    def _forget_resources(self) -> None:
-        """What clients may see of them has changed."""
-        if (catalogs := self.on_demand.resource_catalogs.made) is not None:
-            catalogs.forget()
-        self._lists_outdated()
+        self.lists.choose(chosen)
 
     def builtin(self, name: str) -> AnyTool:
         """A built-in tool itself. The first one loads the code of all."""

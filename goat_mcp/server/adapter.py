@@ -141,7 +141,7 @@ class Adapter:
         prompts = Prompts(self.gateway, lists, self._requests)
         watching = Subscriptions(self.gateway, self.changes, resources, self._requests)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
-        self.gateway.on_lists_outdated(partial(self._outdated, lists))
+        self.gateway.lists.on_outdated(partial(self._outdated, lists))
         own = self.gateway.program_tools
         name, instructions = (own.name, own.instructions) if own.alone else ("goat-mcp", INSTRUCTIONS)
         more = self.gateway.on_demand.more_instructions(INSTRUCTIONS_CHARS - len(instructions))

@@ -91,6 +91,12 @@ class TerminalSession:
             if not self._read(deadline_s - time.monotonic()):
                 raise AssertionError(f"{text!r} was not shown, but:\n{self.shown}")
 
+    def wait_for_question(self, text: str) -> None:
+        """Read until `text` is shown and the command sleeps in its read: CPython loses a signal that comes between."""
+        self.wait_for(text)
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        self.wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", "it does not read")
+
     def wait_until(self, happens: Callable[[], bool], otherwise: str, timeout_s: float = 30.0) -> None:
         """Read until `happens`."""
         deadline_s = time.monotonic() + timeout_s

@@ -169,7 +169,7 @@ def test_ctrl_c_during_a_call_ends_it(folder: Path) -> None:
 def test_ctrl_c_at_trust_trusts_nothing(folder: Path) -> None:
     (folder / "ws" / "goat-mcp.yaml").write_text("log_level: error\n")
     with on_terminal(folder, "trust") as session:
-        session.wait_for("Type yes:")
+        session.wait_for_question("Type yes:")
 
         assert ends_in_time(session) == 130
     with on_terminal(folder, "trust", "--list") as session:
@@ -183,7 +183,7 @@ def test_ctrl_c_at_trust_trusts_nothing(folder: Path) -> None:
 )
 def test_ctrl_c_at_other_questions_changes_nothing(folder: Path, words: tuple[str, ...], question: str) -> None:
     with on_terminal(folder, *words) as session:
-        session.wait_for(question)
+        session.wait_for_question(question)
 
         assert ends_in_time(session) == 130
     assert not (folder / ".cursor" / "mcp.json").exists()

@@ -27,13 +27,6 @@ mode: default
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    return Shell(folder, tmp_path / "state")
-
-
-@pytest.fixture
 def own(shell: Shell) -> Path:
     file = shell.state / "config" / "goat-mcp" / "goat-mcp.yaml"
     file.parent.mkdir(parents=True)

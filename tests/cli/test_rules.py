@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.gateway.build.working_directories import scope_of
 from goat_mcp.state.directory import StateDirectory
@@ -16,13 +14,6 @@ from tests.cli.test_undo import Shell
 
 def warn(event: str, **facts: Any) -> None:
     raise AssertionError((event, facts))
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    return Shell(folder, tmp_path / "state")
 
 
 def remembered(shell: Shell, folder: Path | None = None) -> RememberedRules:

@@ -21,13 +21,6 @@ VALUE = "hunter2-and-more"
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    return Shell(folder, tmp_path / "state")
-
-
-@pytest.fixture
 def environment(shell: Shell) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")}
     return {

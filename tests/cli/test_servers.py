@@ -22,13 +22,6 @@ WEATHER = Path(__file__).parents[2] / "examples" / "weather_stdio.py"
 TOKEN = "ghp_abcdefghijklmnopqrstuvwx"
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    return Shell(folder, tmp_path / "state")
-
-
 def own(shell: Shell, name: str = "upstreams.json") -> Path:
     return shell.state / "config" / "goat-mcp" / name
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.quick_start import goat_command
 
 TIMEOUT_S = 60
@@ -46,13 +44,6 @@ class Shell:
 
     def listed(self) -> list[Mapping[str, Any]]:
         return json.loads(self.run("undo", "--list", "--json").stdout)
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    return Shell(folder, tmp_path / "state")
 
 
 def recorded(shell: Shell, tool: str) -> list[dict[str, Any]]:

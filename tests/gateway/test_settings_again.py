@@ -35,7 +35,7 @@ async def test_tools_come_and_go_with_the_settings_and_a_broken_file_changes_not
     settings = load_settings({"workspace": [str(workspace)], "profiles": {"narrow": {}}}, state=state)
     gateway = Gateway(settings, approval=Approval.HOST, state=state)
     outdated: list[int] = []
-    gateway.on_lists_outdated(lambda: outdated.append(gateway.catalog.generation))
+    gateway.lists.on_outdated(lambda: outdated.append(gateway.catalog.generation))
 
     def names() -> set[str]:
         return {entry["name"] for entry in gateway.catalog.listing()}

@@ -160,7 +160,7 @@ async def test_a_reload_that_changes_neither_tells_nobody(tmp_path: Path) -> Non
     document(folder, "Profile", "small", tools={"allow": ["Read"]})
     gateway = gateway_over(tmp_path, folder, catalog={"toolsets": ["ops"]})
     told: list[int] = []
-    gateway.on_lists_outdated(lambda: told.append(gateway.catalog.generation))
+    gateway.lists.on_outdated(lambda: told.append(gateway.catalog.generation))
 
     async with gateway.running():
         with (folder / "toolset-ops.yaml").open("a") as file:

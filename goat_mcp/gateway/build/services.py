@@ -140,6 +140,18 @@ class Services:
         if any((self.state.path / SANDBOX_FOLDER).glob("*.json")):
             await anyio.to_thread.run_sync(self.sandbox().clean_up, abandon_on_cancel=True)
 
+    async def end_children(self) -> None:
+        """End what commands have started, and the sandbox."""
+        if (tasks := self.tasks.made) is not None:
+            await tasks.stop_all()
+        if (sandbox := self.sandbox.made) is not None:
+            await sandbox.close()
+
+    def close(self) -> None:
+        """After the last call."""
+        self.audit.close()
+        self.database.close()
+
     def _audit_files(self) -> list[Path]:
         """The files of the record of calls, if the user wants them outside the state directory."""
         from goat_mcp.calls.audit.chain import rotated_files
