@@ -102,7 +102,7 @@ def show(
         click.echo(json.dumps({"calls": calls}))
     elif calls:
         _print_calls(calls)
-    elif file is None and not _people_path().exists() and not chain.exists():
+    elif file is None and wanted == CallFilter():
         click.echo(_NOTHING_YET, err=True)
     else:
         click.echo(_no_such_calls(wanted), err=True)

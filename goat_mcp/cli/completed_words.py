@@ -7,6 +7,7 @@ than a person waits for Tab, so this reads what is needed of them itself.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,9 @@ import click
 from click.shell_completion import CompletionItem
 
 Words = Callable[[click.Context], Iterable[str]]
+
+_SAFE = re.compile(r"[\w@%+:./-]+")
+"""A shell puts a word into the line as it is: it would run the `$(...)` in the name of a server."""
 
 
 def offer_words(command: click.Command, path: str) -> None:
@@ -34,7 +38,7 @@ def _complete(words: Words, ctx: click.Context, incomplete: str) -> list[Complet
     except Exception:  # whatever is wrong with a file: Tab must not print it
         return []
     low = incomplete.casefold()
-    return [CompletionItem(word) for word in found if word.casefold().startswith(low) and word.isprintable()]
+    return [CompletionItem(word) for word in found if word.casefold().startswith(low) and _SAFE.fullmatch(word)]
 
 
 def _place(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -116,6 +120,18 @@ def toolsets(ctx: click.Context) -> Iterable[str]:
     return (*DEFAULT_TOOLSETS, "base", "goa", "teams")
 
 
+def commands(ctx: click.Context) -> Iterable[str]:
+    """Those that can follow the words typed after `help`."""
+    at = ctx.find_root()
+    for word in ctx.params.get("words") or ():
+        group = at.command
+        found = group.get_command(at, word) if isinstance(group, click.Group) else None
+        if found is None:
+            return ()
+        at = found.context_class(found, info_name=word, parent=at)
+    return at.command.list_commands(at) if isinstance(at.command, click.Group) else ()
+
+
 def _settings(ctx: click.Context) -> Mapping[str, Any]:
     """The user's settings file, or that of `--config`, as it is written."""
     from goat_mcp.state.directory import config_folder
@@ -169,6 +185,7 @@ _OF_COMMANDS: Mapping[str, Words] = {
     "config unset key": settings_keys,
     "disable names": switchable,
     "enable names": switchable,
+    "help words": commands,
     "inspect name": servers_and_tools,
     "rules allow texts": tools,
     "rules ask texts": tools,

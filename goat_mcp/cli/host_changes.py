@@ -26,10 +26,10 @@ project = click.option(
 )
 
 
-def refuse_a_model(dry: bool) -> None:
-    """What servers there are is the user's word. Raises `ToolError(PERMISSION)`."""
+def refuse_a_model(dry: bool, what: str = "change which servers a host starts") -> None:
+    """Such a change is the user's word. Raises `ToolError(PERMISSION)`."""
     if not dry:
-        refuse_if_run_by_a_model("change which servers a host starts")
+        refuse_if_run_by_a_model(what)
 
 
 def shown_diff(change: Change) -> str:
@@ -111,7 +111,8 @@ def _without_values(text: str) -> str:
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:
     """Each value with its name, and each argument with the flag before it, whatever notation the file is in."""
     quoted = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
-    pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=]\s*(?:{quoted}|([^\s"',\]}}{{\[]+))""", text)
+    # A value may be on the line after its name, if it is not a name itself (YAML).
+    pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=](?:\s*{quoted}(?!\s*:)|[ \t]*([^\s"',\]}}{{\[]+))""", text)
     flags = re.findall(rf"""["']--?([\w-]+)["']\s*,\s*{quoted}""", text)
     flags += re.findall(rf"""(?m)^[ \t]*- ["']?--?([\w-]+)["']?[ \t]*\n[ \t]*- (?:{quoted}|([^\s"'][^\n]*))""", text)
     for name, value, *bare in [*pairs, *flags]:

@@ -16,7 +16,7 @@ from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, UNREACHABLE
 from goat_mcp.cli.listing import QUIET, Listing, Server, View, known_server, listing, opened, waiting_view
-from goat_mcp.cli.terminal import console, escaped, print_table, wrapped_table
+from goat_mcp.cli.terminal import console, escaped, print_table, say, wrapped_table
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.tools.docs import short_doc
@@ -172,9 +172,7 @@ def _print_end(found: Listing, shown: Sequence[_Tool], tools: Sequence[_Tool], w
         count = f"{len(shown)} of {len(tools)} tools {'matches' if len(shown) == 1 else 'match'} {escaped(word)!r}"
         click.echo(f"{count}; {near}" if near else count, err=not is_terminal)
     if late := [server.name for server in found.servers if server.is_late]:
-        click.echo(
-            escaped(f"Not ready yet: {', '.join(late)}. A goat-mcp that serves goes on with the start."), err=True
-        )
+        say(f"Not ready yet: {', '.join(late)}. A goat-mcp that serves a host goes on starting them.", err=True)
     found.print_problems(without=[server.name for server in found.servers] if is_terminal else ())
 
 

@@ -16,7 +16,7 @@ from goat_mcp.cli.terminal import say
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import SettingsOrigin
-from goat_mcp.upstreams.reason_pages import REASON_PAGES
+from goat_mcp.upstreams.reason_pages import remedy_for
 from goat_mcp.upstreams.status import ReasonCode, UpstreamStatus
 
 _SHOWN_TOOLS = 8
@@ -90,7 +90,7 @@ def _is_of(rule_name: str, server: str) -> bool:
 def _remedy(reason: str, name: str) -> str:
     if not reason:
         return ""
-    return REASON_PAGES[ReasonCode(reason)].remedy.replace("SERVER", name).replace("`", "")
+    return remedy_for(ReasonCode(reason), name).replace("`", "")
 
 
 def _count(tools: int) -> str:

@@ -100,16 +100,14 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
     out = console()
     say(head)
     sandbox, permissions = document["sandbox"], document["permissions"]
-    click.echo(
-        escaped(
-            f"mode {permissions['mode']}, asks go to {permissions['asks_go_to']}; sandbox {sandbox['name']}"
-            + (f" ({sandbox['reason']})" if sandbox["reason"] else "")
-            + _hooks(document["hooks"])
-        )
+    say(
+        f"mode {permissions['mode']}, asks go to {permissions['asks_go_to']}; sandbox {sandbox['name']}"
+        + (f" ({sandbox['reason']})" if sandbox["reason"] else "")
+        + _hooks(document["hooks"])
     )
     limit = document.get("process_limit", {})  # an older server says nothing of it
     if limit.get("kind") == "none":
-        click.echo(escaped(f"the number of processes of a command is not limited: {limit['reason']}"))
+        say(f"the number of processes of a command is not limited: {limit['reason']}")
     upstreams: Sequence[Mapping[str, Any]] = document["upstreams"]
     if not upstreams:
         click.echo("no upstreams")
@@ -149,7 +147,7 @@ def _detail(upstream: Mapping[str, Any]) -> str:
 
 def _print_one(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun]) -> None:
     """All that is known of one upstream, a fact a line."""
-    click.echo(escaped(head))
+    say(head)
     (upstream,) = document["upstreams"]
     run = earlier.get(upstream.get("record", ""))
     hidden = ("name", "record", "stderr_tail", "last_failure", "withheld", "collisions")
@@ -159,12 +157,12 @@ def _print_one(document: Mapping[str, Any], head: str, earlier: Mapping[str, Las
     click.echo(escaped(upstream["name"]))
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        click.echo(escaped(f"  {key.replace('_', ' '):<{width}}  {text}").replace("\n", " "))
+        say(f"  {key.replace('_', ' '):<{width}}  {text}".replace("\n", " "))
     lines = upstream["stderr_tail"].splitlines() or (run.stderr_lines if run is not None else [])
     for line in ("  its stderr ends:", *(f"    {line}" for line in lines)) if lines else ():
         click.echo(escaped(line))
     for line in _details({**document, "problems": [], "ignored_keys": []}, {}, with_stderr=False):
-        click.echo(escaped(f"  {line}").replace("\n", " "))
+        say(f"  {line}".replace("\n", " "))
 
 
 def _style(upstream: Mapping[str, Any]) -> str:

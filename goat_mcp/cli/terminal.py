@@ -19,6 +19,7 @@ PIPE_WIDTH = 120
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 MAX_NAME_WIDTH = 50
 """Longer names are folded: with them on one line there would be no room for the rest."""
+_ROOM_BESIDE_NAMES = 30
 _NUMBERS = frozenset({"tokens", "tools", "calls", "ms"})
 """Headers of columns that hold numbers."""
 
@@ -93,10 +94,11 @@ def wrapped_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Tabl
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    width = shutil.get_terminal_size().columns
     longest_name = max((len(row[0]) for row in rows), default=0)
     shown = [at for at in range(len(headers)) if at == 0 or any(row[at] for row in rows)]
     for at, header in ((at, headers[at]) for at in shown):
-        is_name = at == 0 and longest_name <= MAX_NAME_WIDTH
+        is_name = at == 0 and longest_name <= min(MAX_NAME_WIDTH, width - _ROOM_BESIDE_NAMES)
         table.add_column(
             header,
             no_wrap=is_name,

@@ -78,7 +78,14 @@ async def _explain(
                 await tool.checked(tool.validate(arguments))
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
-            return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code), **about}
+            return {
+                "tool": name,
+                "effect": "deny",
+                "reason": refused.message,
+                "code": str(refused.code),
+                "suggestion": refused.suggestion,
+                **about,
+            }
     permission = gateway.pipeline.permission
     facts: dict[str, Any] = {
         "tool": call.spec.rule_name,
@@ -106,7 +113,10 @@ _WORDS = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
 
 
 def _print(facts: Mapping[str, Any]) -> None:
-    click.echo(escaped(f"{facts['tool']}: {_WORDS[facts['effect']]}, by {facts['reason']}"))
+    by = ": " if "code" in facts else ", by "
+    click.echo(escaped(f"{facts['tool']}: {_WORDS[facts['effect']]}{by}{facts['reason']}"))
+    if facts.get("suggestion"):
+        click.echo(escaped(f"  {facts['suggestion']}"))
     if "origin" in facts:
         click.echo(escaped(f"  written in {facts['origin']}"))
     if "answered_by" in facts:

@@ -24,7 +24,9 @@ _NAME = (
     r"authorization|cookie|credentials?|pass(?:word|wd|phrase)|secret(?:[_-]?access)?(?:[_-]?key)?|token"
     r"|(?:api|access|private|signing|encryption|account|auth)[_-]?key|jwt"
 )
-_SECRET_NAME = re.compile(rf"(?:^|[^a-z])(?:{_NAME}|auth|key|(?<=[a-z0-9][_-])pwd|session[_-]?id)$", re.I)
+_SECRET_NAME = re.compile(
+    rf"(?:^|[^a-z])(?:{_NAME}|auth|key|secrets|passwords|(?<=[a-z0-9][_-])pwd|session[_-]?id)$", re.I
+)
 _PATH = re.compile(r"~?(?:/[^/\0]+){2,}/?")
 
 # Bounded repetitions only: these run over texts that others write.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import NamedTuple
 
 from goat_mcp.upstreams.status import ReasonCode
@@ -18,7 +19,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Its entry cannot be used: a key, a value, a name or a reference to a secret is wrong.",
         "Fix what the detail names in the file it names.",
     ),
-    _R.DISABLED: ReasonPage("Its entry says `disabled: true`.", "Remove that key to use it."),
+    _R.DISABLED: ReasonPage("Its entry says `disabled: true`.", "Use it again with `goat-mcp enable SERVER`."),
     _R.SELF_LAUNCH: ReasonPage(
         "Its entry would start goat-mcp with the very file it stands in.",
         "Remove the entry; goat-mcp need not be behind itself.",
@@ -129,9 +130,14 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     _R.QUARANTINED: ReasonPage(
         "What it offers has changed since it was pinned in `goat.lock`, or waits for its first approval; calls of it "
         "are refused. Changed instructions are only told: nobody is sent them.",
-        "Compare with `goat-mcp lock show NAME`, then `goat-mcp lock approve NAME`.",
+        "Compare with `goat-mcp lock show SERVER`, then `goat-mcp lock approve SERVER`.",
     ),
 }
+
+
+def remedy_for(code: ReasonCode, server: str) -> str:
+    """What to do about it, with the commands as one types them for that server."""
+    return REASON_PAGES[code].remedy.replace("SERVER", shlex.quote(server))
 
 
 def reasons_page() -> str:

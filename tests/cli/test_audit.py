@@ -65,6 +65,13 @@ def test_without_any_call_it_says_what_to_do(tmp_path: Path) -> None:
     assert audit(tmp_path, "show") == {"calls": []}
 
 
+def test_without_any_call_an_empty_chain_changes_nothing(tmp_path: Path) -> None:
+    assert run("list", "-w", str(tmp_path), cwd=tmp_path).returncode == 0
+
+    assert run("audit", "show", cwd=tmp_path).stderr.startswith("Nothing is recorded yet")
+    assert run("audit", "show", "--denied", cwd=tmp_path).stderr == "No such calls.\n"
+
+
 def test_denied_calls_clients_and_misspelt_tools(tmp_path: Path) -> None:
     run("call", "Glob", "pattern=*.md", "-w", str(tmp_path), cwd=tmp_path)
     run("call", "Bash", "command=rm -r /x", "-w", str(tmp_path), cwd=tmp_path)

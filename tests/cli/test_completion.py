@@ -80,6 +80,10 @@ def offered(home: Path, line: str) -> list[str]:
         ("enable mcp__github__s", ["mcp__github__search_code"]),
         ("config set output.m", ["output.max_chars"]),
         ("config preset m", ["mine"]),
+        ("help au", ["audit", "auth"]),
+        ("help audit s", ["show"]),
+        ("help list ", []),
+        ("help nope ", []),
     ],
 )
 def test_tab_offers_what_fits(home: Path, line: str, words: list[str]) -> None:
@@ -94,6 +98,14 @@ def test_servers_of_a_file_that_is_named_are_offered(home: Path) -> None:
     (home / "mine.json").write_text(json.dumps({"mcpServers": {"weather": {}}}))
 
     assert offered(home, "doctor --upstreams mine.json w") == ["weather"]
+
+
+def test_a_name_that_a_shell_would_run_or_split_is_not_offered(home: Path) -> None:
+    names = ["$(touch made)", "`id`", "a;b", "a b", "a\nb", "a*", "a&b", "a>b", "a'b", "ok-1.x@y"]
+    file = home / "other.json"
+    file.write_text(json.dumps({"mcpServers": {name: {"command": "x"} for name in names}}))
+
+    assert offered(home, f"list --upstreams {file} --server ") == ["ok-1.x@y"]
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", '{"mcpServers": 3}', "\xff"])

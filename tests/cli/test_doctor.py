@@ -278,6 +278,12 @@ def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Pa
     assert (done.returncode, done.stderr) == (4, "")
 
 
+def test_the_commands_of_a_remedy_name_the_server(tmp_path: Path) -> None:
+    _, findings = examined(tmp_path, {"my one": {"command": "false"}})
+
+    assert "`goat-mcp logs 'my one'`" in findings[0]["fix"]
+
+
 def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Path) -> None:
     file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
     file.parent.mkdir(parents=True)

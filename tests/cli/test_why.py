@@ -73,3 +73,9 @@ def test_while_planning_no_rule_would_help(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_called_at_all_is_said_plainly(tmp_path: Path, words: tuple[str, ...], code: str) -> None:
     assert explained(tmp_path, *words)["code"] == code
+
+
+def test_a_misspelt_tool_is_answered_with_the_nearest_name(tmp_path: Path) -> None:
+    done = run("why", "Reed", "--workspace", str(tmp_path), cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (5, "Reed: denied: tool not found: Reed\n  Did you mean Read?\n")

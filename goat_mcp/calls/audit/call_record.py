@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from goat_mcp.calls.audit.shown_arguments import TakenArguments
@@ -44,6 +45,10 @@ MAX_CALLS = 200_000
 """The file stays below some hundred megabytes, however much is called."""
 DAY_S = 86_400
 _MAX_CHARS = 300
+_MAX_KNOWN = 256
+_ROWS = 50
+"""So many make one statement, which has 999 values at most in older SQLite."""
+_PAUSE_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class CallRecord:
         self._thread: threading.Thread | None = None
         self._lost = 0
         self._problem = ""
+        self._known: dict[tuple[int, str], str] = {}
 
     def decided(
         self,
@@ -173,21 +179,20 @@ class CallRecord:
 
     def _write(self, entries: list[_Decided | _Ended]) -> None:
         """A failure is logged once, and these entries are lost."""
-        rows = [self._row(entry) if isinstance(entry, _Decided) else entry for entry in entries]
+        if not entries:
+            return
+        rows, ends = self._rows(entries)
 
         def write(connection: Connection) -> None:
-            for row in rows:
-                if isinstance(row, _Ended):
-                    connection.execute(_END, (row.at_s, row.error_code, row.duration_ms, row.result_chars, row.call_id))
-                else:
-                    connection.execute(_BEGIN, row)
+            for start in range(0, len(rows), _ROWS):
+                some = rows[start : start + _ROWS]
+                connection.execute(_insert(len(some)), [value for row in some for value in row])
+            connection.executemany(_END, ends)
 
-        if not rows:
-            return
         try:
             self._database.write_here(write)
         except ToolError as problem:
-            self._lost += len(rows)
+            self._lost += len(entries)
             if not self._problem:
                 self._warn("the record for people is not written; the chain of hashes is", problem=problem.message)
             self._problem = problem.message
@@ -196,14 +201,33 @@ class CallRecord:
             self._warn("the record for people lacks entries", lost=self._lost, problem=self._problem or "too many")
             self._problem, self._lost = "", 0
 
-    def _row(self, entry: _Decided) -> tuple[Any, ...]:
+    def _rows(self, entries: list[_Decided | _Ended]) -> tuple[list[list[Any]], list[list[Any]]]:
+        """The calls that began among these entries, with their ends, and the ends of calls that began before."""
+        rows: dict[str, list[Any]] = {}
+        ends: list[list[Any]] = []
+        for number, entry in enumerate(entries, 1):
+            if isinstance(entry, _Decided):
+                rows[entry.ctx.call_id] = self._row(entry)
+            else:
+                end = [entry.at_s, entry.error_code, entry.duration_ms, entry.result_chars]
+                if (row := rows.get(entry.call_id)) is not None:
+                    row[-len(end) :] = end
+                else:
+                    ends.append([*end, entry.call_id])
+            if number % _ROWS == 0:
+                # The event loop shares the interpreter: without a pause it waits 5 ms for its turn.
+                self._closing.wait(_PAUSE_S)
+        return list(rows.values()), ends
+
+    def _row(self, entry: _Decided) -> list[Any]:
         ctx = entry.ctx
-        texts = (ctx.session_key, ctx.principal, ctx.client_name)
-        return (
+        return [
             ctx.call_id,
             entry.at_s,
             self._pid,
-            *map(self._short, texts),
+            self._short(ctx.session_key),
+            self._short(ctx.principal),
+            self._short(ctx.client_name),
             server_of(entry.tool),
             self._short(entry.tool),
             entry.decision,
@@ -212,18 +236,39 @@ class CallRecord:
             entry.arguments.shown(self._redactor) if entry.arguments is not None else None,
             entry.hashed["args_sha256"],
             entry.hashed["args_chars"],
-        )
+            *(None, None, None, None),
+        ]
 
     def _short(self, text: str) -> str:
+        # The same few names and rules stand in nearly all rows.
+        key = (self._redactor.generation, text)
+        if (known := self._known.get(key)) is not None:
+            return known
         shown = cut_middle(self._redactor.text(text[: 4 * _MAX_CHARS]), _MAX_CHARS)
-        return shown.encode("utf-8", "backslashreplace").decode()
+        shown = shown.encode("utf-8", "backslashreplace").decode()
+        if len(text) <= _MAX_CHARS:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = shown
+        return shown
 
 
-_BEGIN = """INSERT INTO calls (call_id, at_s, pid, session, principal, client, server, tool, decision, rule, decided_by,
-    arguments, args_sha256, args_chars) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (call_id) DO UPDATE SET decision = excluded.decision, rule = excluded.rule,
-    decided_by = excluded.decided_by, arguments = excluded.arguments"""
+_COLUMNS = (
+    *("call_id", "at_s", "pid", "session", "principal", "client", "server", "tool", "decision", "rule", "decided_by"),
+    *("arguments", "args_sha256", "args_chars", "ended_at_s", "error_code", "duration_ms", "result_chars"),
+)
 _END = "UPDATE calls SET ended_at_s = ?, error_code = ?, duration_ms = ?, result_chars = ? WHERE call_id = ?"
+
+
+@cache
+def _insert(rows: int) -> str:
+    """One statement for all of them: between two statements the thread and the event loop change places."""
+    row = f"({', '.join('?' * len(_COLUMNS))})"
+    decided_again = ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS[_COLUMNS.index("decision") :])
+    return (
+        f"INSERT INTO calls ({', '.join(_COLUMNS)}) VALUES {', '.join([row] * rows)} "
+        f"ON CONFLICT (call_id) DO UPDATE SET {decided_again}"
+    )
 
 
 def server_of(tool: str) -> str:

@@ -88,7 +88,7 @@ def _one(value: Any, redactor: Redactor, *, hidden: bool) -> Any:
 
 
 def _without_secrets(value: Any, redactor: Redactor, *, hidden: bool = False) -> Any:
-    if hidden and value and isinstance(value, str | int | _Start) and not isinstance(value, bool):
+    if hidden and value and not isinstance(value, bool):
         return REDACTED
     if isinstance(value, str):
         return _cut(redactor.text(value), len(value))

@@ -188,7 +188,7 @@ def _check_unchanged(path: Path, was: bytes | None) -> None:
         raise ToolError(
             ErrorCode.STALE,
             f"{path} was changed by another program meanwhile",
-            "Nothing was changed. Quit the host and try again.",
+            "Nothing was changed. Try again; if the file belongs to a host that is running, quit that first.",
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.patience import OF_A_PERSON, TO_THE_END
 from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
-from goat_mcp.upstreams.reason_pages import REASON_PAGES
+from goat_mcp.upstreams.reason_pages import REASON_PAGES, remedy_for
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 
@@ -155,7 +156,7 @@ _NOTICED = (
 
 def _of(code: ReasonCode, name: str, detail: str) -> Finding:
     exit_code = _EXIT.get(code, UNREACHABLE)
-    return Finding(id=str(code), about=name, detail=detail, fix=REASON_PAGES[code].remedy, exit_code=exit_code)
+    return Finding(id=str(code), about=name, detail=detail, fix=remedy_for(code, name), exit_code=exit_code)
 
 
 def launch_findings(config: UpstreamConfig) -> Iterator[Finding]:
@@ -292,7 +293,7 @@ async def upstreams_examined(upstreams: Upstreams, only: Collection[str], on_exa
                 id="suspicious_definition",
                 about=name,
                 detail=detail,
-                fix="Read it with `goat-mcp lock show NAME` before you trust the server.",
+                fix=f"Read it with `goat-mcp lock show {shlex.quote(name)}` before you trust the server.",
             )
         )
     for name, detail in await anyio.to_thread.run_sync(upstreams.unusable_schemas, names):

@@ -106,6 +106,8 @@ def test_secrets_are_taken_out_by_value_by_name_and_by_shape(tmp_path: Path, mak
             "command": f"curl -H 'Authorization: Bearer abcdef0123456789' https://x/?q={SECRET}",
             "env": {"API_TOKEN": "plain-word", "LANG": "C"},
             "password": 123456,
+            "secrets": {"a": "nested-word"},
+            "api_key": ["listed-word"],
             "headers": [{"name": "X-Api-Key", "value": "another-word"}, {"name": "Accept", "value": "text/html"}],
             "long": "x" * 4000 + SECRET * 20 + "y" * 10_000,
         },
@@ -114,7 +116,15 @@ def test_secrets_are_taken_out_by_value_by_name_and_by_shape(tmp_path: Path, mak
 
     stored = (tmp_path / "state" / "calls.db").read_bytes()
     (call,) = calls(tmp_path)
-    for secret in (SECRET[:8], "abcdef0123456789", "plain-word", "123456,", "another-word"):
+    for secret in (
+        SECRET[:8],
+        "abcdef0123456789",
+        "plain-word",
+        "123456,",
+        "another-word",
+        "nested-word",
+        "listed-word",
+    ):
         assert secret.encode() not in stored
     assert call["arguments"]["env"] == {"API_TOKEN": "[redacted]", "LANG": "C"}
     assert [each["value"] for each in call["arguments"]["headers"]] == ["[redacted]", "text/html"]
@@ -167,6 +177,56 @@ def test_R_AUDIT_2_calls_of_many_threads_and_processes_are_all_there(tmp_path: P
 
     assert {call["arguments"]["n"] for call in calls(tmp_path)} == set(range(200))
     assert all("ended" in call for call in calls(tmp_path))
+
+
+def test_a_call_that_ends_after_its_beginning_was_written_has_its_end(tmp_path: Path, make: Make) -> None:
+    log, people = make()
+    ctx = context("a")
+
+    log.decision("Bash", {}, ctx, decision="allow", rule="r")
+    people.close()
+    log.outcome("Bash", ctx, error_code="E_EXIT", result_chars=9)
+    log.close()
+
+    (call,) = calls(tmp_path)
+    assert (call["error_code"], call["result_chars"], "ended" in call) == ("E_EXIT", 9, True)
+
+
+def test_what_was_decided_last_about_a_call_counts(tmp_path: Path, make: Make) -> None:
+    log, people = make()
+    ctx = context("a")
+
+    log.decision("Bash", {}, ctx, decision="allow", rule="first")
+    people.close()
+    log.decision("Bash", {}, ctx, decision="deny", rule="second")
+    log.close()
+
+    (call,) = calls(tmp_path)
+    assert (call["decision"], call["rule"]) == ("deny", "second")
+
+
+def test_many_calls_are_few_statements(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two statements the thread and the event loop change places, which cost each call more than the rest."""
+    log, people = make()
+    statements: list[str] = []
+    write_here = people._database.write_here  # pyright: ignore[reportPrivateUsage]
+
+    def counted(work: Callable[[sqlite3.Connection], None]) -> None:
+        def traced(connection: sqlite3.Connection) -> None:
+            connection.set_trace_callback(statements.append)
+            work(connection)
+            connection.set_trace_callback(None)
+
+        write_here(traced)
+
+    monkeypatch.setattr(people._database, "write_here", counted)  # pyright: ignore[reportPrivateUsage]
+    for number in range(120):
+        one_call(log, f"call-{number}", "Read", {"n": number})
+    log.close()
+
+    assert {call["arguments"]["n"] for call in calls(tmp_path)} == set(range(120))
+    assert all(call["result_chars"] == 7 for call in calls(tmp_path))
+    assert len(statements) < 30
 
 
 def test_a_call_that_has_not_ended_is_there_without_an_end(tmp_path: Path, make: Make) -> None:
