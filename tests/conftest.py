@@ -26,7 +26,7 @@ settings.load_profile("busy machine")
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.
 gc.disable()
 
-# Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that a test ends with them.
+# Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that it ends with them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

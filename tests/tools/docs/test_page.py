@@ -79,7 +79,8 @@ def test_the_page_of_a_tool_says_all_there_is_to_say_of_it() -> None:
     assert document(tool).markdown() == (
         "# mcp__x__send\n\nSend it.\n\n"
         "| effects | toolset | side effect | risk | hints |\n| --- | --- | --- | --- | --- |\n"
-        "| uses the network | upstream | network | high | repeating changes nothing more, reaches beyond the workspace |\n\n"
+        "| uses the network | upstream | network | high "
+        "| repeating changes nothing more, reaches beyond the workspace |\n\n"
         "## Input\n\n"
         "| field | type | default | meaning |\n| --- | --- | --- | --- |\n"
         "| `to` | string | required | Who\\|what for |\n| `times` | integer | 1 |  |\n\n"
