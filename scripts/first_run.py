@@ -71,8 +71,7 @@ def steps(wheel: Path) -> tuple[Step, ...]:
         Step("goat-mcp rules allow mcp__notes__add_note"),
         Step("goat-mcp call mcp__notes__add_note text='buy oats'"),
         Step(
-            "goat-mcp call Edit file_path=@prices.txt old_string=3.90 new_string=4.20"
-            " --set files.read_before_write=off",
+            "goat-mcp call Edit file_path=@prices.txt old_string=3.90 new_string=4.20",
             answers=(("4. Deny", "1"),),
         ),
         Step("goat-mcp undo"),

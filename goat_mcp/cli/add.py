@@ -16,7 +16,7 @@ from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.entry_secrets import plain_secrets, with_stored_secrets
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model, shown_diff
-from goat_mcp.cli.own_file import say_change, write_change
+from goat_mcp.cli.own_file import edit_alone, say_change, write_change
 from goat_mcp.cli.own_servers import (
     file_to_write,
     read_servers,
@@ -87,7 +87,7 @@ def add(
     It is started once and its tools are listed. Secrets: store one with `goat-mcp secret set NAME`, and write
     '${secret:NAME}' as the value. Exit status 4 if it does not answer, 3 if it wants a login; the entry stays.
     """
-    refuse_a_model(dry_run)
+    refuse_a_model(dry_run, "change which servers there are")
     entry = _entry(target, env=env, header=header, cwd=cwd, transport=transport)
     settings = load_settings({})
     path = file_to_write(settings, into)
@@ -96,9 +96,10 @@ def add(
     if sys.stdin.isatty() and sys.stderr.isatty() and not as_json and not dry_run:
         entry = with_stored_secrets(name, entry)
     notes += [secret.note(path) for secret in plain_secrets(name, entry)]
-    change = read_servers(path).with_entry(name, entry).change
-    if not dry_run:
-        write_change(change)
+    with edit_alone():
+        change = read_servers(path).with_entry(name, entry).change
+        if not dry_run:
+            write_change(change)
     if not as_json:
         say_change(change, dry_run=dry_run)
         for note in notes:

@@ -33,6 +33,10 @@ _YES_NO = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
 """What these mean for a choice that has no such words: the first one that begins so."""
 
 
+_DEFAULTS = {"files": {"read_before_write": "off"}}
+"""Each call is a session of its own: there is no earlier one in which the file could have been read."""
+
+
 # Arguments of a tool may look like flags: `goat-mcp call Grep pattern=TODO -i=true`.
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("tool")
@@ -49,7 +53,7 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
     """
     flags.check_is_name(tool)
-    settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
+    settings = flags.settings_from(**selection, defaults=_DEFAULTS)
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
     texts = key_value_pairs(arguments)

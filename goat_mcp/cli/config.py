@@ -13,6 +13,7 @@ import click
 from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
+from goat_mcp.cli.own_file import edit_alone
 from goat_mcp.cli.preset import preset
 from goat_mcp.cli.settings_file import edited_settings, settings_path, value_in, without_key
 from goat_mcp.cli.settings_file import in_project as project_flag
@@ -86,7 +87,7 @@ def list_(word: str, show_all: bool, workspace: Sequence[str], as_json: bool) ->
 @flags.as_json
 def set_(key: str, values: Sequence[str], in_project: bool, dry_run: bool, as_json: bool) -> int:
     """Set KEY in your goat-mcp.yaml; comments stay. A list takes several values, or JSON: '["Bash", "Edit"]'."""
-    refuse_a_model(dry_run)
+    refuse_a_model(dry_run, "change settings")
     if not _is_known(key):
         raise _no_setting(key)
     value = _value_of(key, values)
@@ -100,7 +101,7 @@ def set_(key: str, values: Sequence[str], in_project: bool, dry_run: bool, as_js
 @flags.as_json
 def unset(key: str, in_project: bool, dry_run: bool, as_json: bool) -> int:
     """Take KEY out of your goat-mcp.yaml, so that its default holds."""
-    refuse_a_model(dry_run)
+    refuse_a_model(dry_run, "change settings")
 
     def without(text: str) -> str:
         if value_in(read_yaml(text), key) is None:
@@ -164,9 +165,10 @@ config.add_command(preset)
 
 
 def _write(key: str, edit: Callable[[str], str], in_project: bool, dry_run: bool, as_json: bool) -> int:
-    change = edited_settings(in_project, edit)
-    if not dry_run:
-        change.write()
+    with edit_alone():
+        change = edited_settings(in_project, edit)
+        if not dry_run:
+            change.write()
     settings = load_settings({})
     is_followed = key in FOLLOWED
     if as_json:
@@ -203,6 +205,8 @@ def _takes_many(annotation: Any) -> bool:
 
 def _no_setting(key: str) -> ToolError:
     groups = {known.rpartition(".")[0] for known in setting_keys()} - {""}
+    if key in groups:
+        return ToolError(ErrorCode.SETTING, f"{key} is a group of settings", f"See: goat-mcp config get {key}")
     known = [*setting_keys(), *groups]
     hint = did_you_mean(key, known)
     last = key.rpartition(".")[2]

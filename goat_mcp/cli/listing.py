@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -188,17 +188,21 @@ async def _listing(
     took: dict[str, float] = {}
     begun_s = time.monotonic()
 
+    def safe(status: UpstreamStatus) -> UpstreamStatus:
+        """What a server wrote on stderr may hold its secrets."""
+        return replace(status, detail=gateway.redactor.text(status.detail))
+
     def heard(status: UpstreamStatus, _: float) -> None:
         # The time of a person at a terminal: from the start of the command's work.
         took[status.name] = time.monotonic() - begun_s
-        view.answered(Server(status, took[status.name]))
+        view.answered(Server(safe(status), took[status.name]))
 
     async with gateway.running():
         asked = gateway.upstreams.names_to_list(names, again=again)
         view.began(asked)
         await gateway.upstreams.each_listed(heard, patience, names=names, again=again)
         servers = tuple(
-            Server(status, took.get(status.name), is_asked=not status.server or status.name in asked)
+            Server(safe(status), took.get(status.name), is_asked=not status.server or status.name in asked)
             for status in gateway.upstreams.status()
             if names is None or status.name in names
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from goat_mcp.cli.host_changes import say_diff
@@ -9,9 +11,21 @@ from goat_mcp.cli.hosts.host_file import read_bytes, replace_bytes
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_lock import exclusive
 
 _BACKUP = ".bak"
 NOTHING_WRITTEN = "Nothing was written (--dry-run)."
+
+
+@contextmanager
+def edit_alone() -> Generator[None]:
+    """Read, change and write files of the user's own while no other command of ours does: of two changes at a time
+    none is lost."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # a state directory that cannot be written; a change of the file is still noticed
+            stack.enter_context(exclusive(StateDirectory.default().folder() / "edits.lock"))
+        yield
 
 
 def text_of(path: Path) -> str:
@@ -22,9 +36,11 @@ def text_of(path: Path) -> str:
         raise ToolError(ErrorCode.CONFIG, f"{path}: is not UTF-8 text", "Fix the file first.") from None
 
 
-def change_of(path: Path, text: str) -> Change:
-    """The file with `text` in place of what it holds."""
+def change_of(path: Path, was: str, text: str) -> Change:
+    """The file with `text` in place of what it `was`. Raises `ToolError(STALE)` if it is something else by now."""
     before = read_bytes(path)
+    if (before or b"") != was.encode():
+        raise ToolError(ErrorCode.STALE, f"{path} was changed meanwhile", "Nothing was changed. Try again.")
     return Change(path, before, before if before is None and not text else text.encode())
 
 
@@ -32,7 +48,12 @@ def write_change(change: Change) -> None:
     """Write it, with what was there before beside it. Only the user can read either. Raises `ToolError`."""
     if not change.is_one:
         return
-    change.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = change.path.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise ToolError(ErrorCode.IO, f"{folder} cannot be made: {why}", "Nothing was changed.") from None
     if change.before is not None:
         backup = backup_of(change.path)
         replace_bytes(backup, change.before, was=read_bytes(backup), private=True)

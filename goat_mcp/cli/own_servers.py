@@ -21,10 +21,11 @@ _ROOT = "mcpServers"
 
 @dataclass(frozen=True)
 class ServersFile:
-    """One file of upstreams. What is edited is its text."""
+    """One file of upstreams. What is edited is its text; `was` is what was read."""
 
     path: Path
     text: str
+    was: str
 
     @property
     def entries(self) -> Mapping[str, Any]:
@@ -57,21 +58,22 @@ class ServersFile:
 
     @property
     def change(self) -> Change:
-        return change_of(self.path, self.text)
+        return change_of(self.path, self.was, self.text)
 
     def _edited(self, root: Sequence[str], *, remove: Sequence[str], add: Mapping[str, Any]) -> ServersFile:
         try:
             text = edited_json(self.text, root, remove=remove, add=add, with_comments=False)
         except NotJson as why:
             raise self._broken(str(why)) from None
-        return ServersFile(self.path, text)
+        return ServersFile(self.path, text, self.was)
 
     def _broken(self, why: str) -> ToolError:
         return ToolError(ErrorCode.CONFIG, f"{self.path}: {why}", "Nothing was changed. Fix the file and try again.")
 
 
 def read_servers(path: Path) -> ServersFile:
-    return ServersFile(path, text_of(path))
+    text = text_of(path)
+    return ServersFile(path, text, text)
 
 
 def users_files(settings: Settings) -> list[Path]:

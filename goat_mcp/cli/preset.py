@@ -39,7 +39,8 @@ def preset(names: Sequence[str], all_tools: bool, in_project: bool, dry_run: boo
         raise click.UsageError("--all goes without a name: it means no preset")
     if not names and not all_tools:
         return _list(load_settings({}), as_json)
-    refuse_a_model(dry_run)
+    refuse_a_model(dry_run, "change settings")
+    from goat_mcp.cli.own_file import edit_alone
     from goat_mcp.cli.settings_file import edited_settings, without_key
     from goat_mcp.settings.yaml_text import edited_yaml
 
@@ -52,11 +53,12 @@ def preset(names: Sequence[str], all_tools: bool, in_project: bool, dry_run: boo
                 ErrorCode.NOT_FOUND, f"no preset is called {name!r:.100}; {hint}", "See: goat-mcp config preset"
             )
     words = [f"{PRESET_PREFIX}{name}" for name in chosen]
-    edit = edited_settings(
-        in_project, lambda text: edited_yaml(text, _KEY.split("."), words) if words else without_key(text, _KEY)
-    )
-    if not dry_run:
-        edit.write()
+    with edit_alone():
+        edit = edited_settings(
+            in_project, lambda text: edited_yaml(text, _KEY.split("."), words) if words else without_key(text, _KEY)
+        )
+        if not dry_run:
+            edit.write()
     if as_json:
         click.echo(json.dumps({"presets": chosen, **edit.fields(dry_run=dry_run)}))
     else:

@@ -11,7 +11,7 @@ import click
 from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model, shown_diff
-from goat_mcp.cli.own_file import say_change, write_change
+from goat_mcp.cli.own_file import edit_alone, say_change, write_change
 from goat_mcp.cli.own_servers import OwnServer, ServersFile, read_servers, servers_to_change, users_files
 from goat_mcp.cli.running_servers import fields, readers_of, say_followers
 from goat_mcp.settings.loading import load_settings
@@ -24,12 +24,12 @@ from goat_mcp.settings.loading import load_settings
 @flags.as_json
 def remove(names: Sequence[str], from_file: Path | None, dry_run: bool, as_json: bool) -> int:
     """Take servers out. Calls that run end first; `goat-mcp disable NAME` keeps the entry."""
-    refuse_a_model(dry_run)
+    refuse_a_model(dry_run, "change which servers there are")
     files = users_files(load_settings({})) if from_file is None else [from_file.expanduser().absolute()]
-    servers = servers_to_change(names, files)
-    changes = [file.change for file in _without(servers)]
-    if not dry_run:
-        for change in changes:
+    with edit_alone():
+        servers = servers_to_change(names, files)
+        changes = [file.change for file in _without(servers)]
+        for change in changes if not dry_run else ():
             write_change(change)
     followers = [] if dry_run else readers_of(servers[0].file.path)
     if as_json:

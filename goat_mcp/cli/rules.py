@@ -23,6 +23,7 @@ from goat_mcp.cli.listed_rules import (
     remembered_here,
     remembered_rules,
 )
+from goat_mcp.cli.own_file import edit_alone
 from goat_mcp.cli.rule_edits import RuleChange, changed_rules, removed_rules
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
@@ -87,7 +88,8 @@ def _change(effect: Effect, what: str) -> None:
     def command(texts: Sequence[str], in_project: bool, expires: str | None, dry_run: bool, as_json: bool) -> None:
         if not dry_run:
             refuse_if_run_by_a_model("change what is allowed")
-        change = changed_rules(effect, texts, in_project=in_project, expires=expires, dry_run=dry_run)
+        with edit_alone():
+            change = changed_rules(effect, texts, in_project=in_project, expires=expires, dry_run=dry_run)
         if as_json:
             click.echo(json.dumps(change.fields(dry_run=dry_run)))
         else:
@@ -116,7 +118,8 @@ def remove(which: Sequence[str], dry_run: bool, as_json: bool) -> None:
     """
     if not dry_run:
         refuse_if_run_by_a_model("change what is allowed")
-    changes, gone = removed_rules(which, dry_run=dry_run)
+    with edit_alone():
+        changes, gone = removed_rules(which, dry_run=dry_run)
     forgotten = [] if dry_run else _forget([one.id for one in gone])
     if as_json:
         edits = [change.fields(dry_run=dry_run) for change in changes]

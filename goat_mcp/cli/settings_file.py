@@ -23,8 +23,10 @@ from goat_mcp.settings.yaml_text import REMOVED, edited_yaml, read_yaml
 from goat_mcp.state.directory import StateDirectory, config_folder
 from goat_mcp.state.trust import FILE_NAME
 from goat_mcp.state.trust.project import whole_project
-from goat_mcp.state.trust.settings_file import find_project_file
+from goat_mcp.state.trust.settings_file import SettingsFile, find_project_file
 from goat_mcp.state.trust.store import TrustStore
+
+_NO_SETTINGS = "# settings of goat-mcp\n"
 
 in_project = click.option(
     "--project", "in_project", is_flag=True, help=f"The {FILE_NAME} of the current directory in place of yours."
@@ -38,11 +40,16 @@ def settings_path(in_project: bool) -> Path:
 
 @dataclass(frozen=True)
 class SettingsEdit:
-    """One file, before and after. `is_trusted`: the user has trusted what it held, so that they trust this, too."""
+    """One file, before and after. `trusted`: the hash of what it is to be with all that it names, if the user has
+    trusted what that held, so that they trust this, too."""
 
     change: Change
     in_project: bool
-    is_trusted: bool = False
+    trusted: str = ""
+
+    @property
+    def is_trusted(self) -> bool:
+        return bool(self.trusted)
 
     @property
     def path(self) -> Path:
@@ -51,8 +58,8 @@ class SettingsEdit:
     def write(self) -> None:
         """Raises `ToolError`."""
         write_change(self.change)
-        if self.is_trusted:
-            _trust(self.path)
+        if self.trusted:
+            TrustStore(StateDirectory.default()).trust(self.path, self.trusted)
 
     def say(self, *, dry_run: bool, are_followed: bool = True) -> None:
         """The diff, where it was written, and who follows it."""
@@ -91,22 +98,29 @@ def edited_settings(in_project: bool, edit: Callable[[str], str]) -> SettingsEdi
         after = edit(before)
     except ToolError as broken:
         raise ToolError(broken.code, f"{path}: {broken.message}", broken.suggestion) from None
+    if before.strip() and not after.strip():
+        # Servers refuse an empty file: it may be one that somebody was interrupted in writing.
+        after = _NO_SETTINGS
     known = {(one.key, one.what) for one in settings_problems(path, before.encode())}
     new = [one for one in settings_problems(path, after.encode()) if (one.key, one.what) not in known]
     if new:
         raise ToolError(ErrorCode.CONFIG, "\n".join(f"{one.key}: {one.what}" for one in new), "Nothing was written.")
-    return SettingsEdit(change_of(path, after), in_project, in_project and _is_trusted(path))
+    return SettingsEdit(change_of(path, before, after), in_project, _trusted(path, after) if in_project else "")
 
 
-def _is_trusted(path: Path) -> bool:
+def _trusted(path: Path, after: str) -> str:
+    """The hash of the project with `after` in its file; empty if the user has not trusted it as it is.
+
+    Of the files that it names, what they hold now counts: a tool may change one as soon as the settings are written.
+    """
     found = find_project_file(path.parent)
     known = TrustStore(StateDirectory.default()).of(path)
-    return found is not None and known is not None and whole_project(found, path_keys()).sha256 == known.sha256
-
-
-def _trust(path: Path) -> None:
-    if (found := find_project_file(path.parent)) is not None:
-        TrustStore(StateDirectory.default()).trust(path, whole_project(found, path_keys()).sha256)
+    if found is None or known is None:
+        return ""
+    now = whole_project(found, path_keys())
+    then = whole_project(SettingsFile(found.path, after.encode()), path_keys())
+    same = all(then.contents.get(file, data) == data for file, data in now.contents.items())
+    return then.sha256 if same and now.sha256 == known.sha256 else ""
 
 
 def without_key(text: str, key: str) -> str:

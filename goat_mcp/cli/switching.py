@@ -18,7 +18,7 @@ from goat_mcp.catalog.filter import CatalogFilter, labels_of
 from goat_mcp.catalog.presets import PRESET_PREFIX, own_presets
 from goat_mcp.cli import exit_codes
 from goat_mcp.cli.host_changes import refuse_a_model, shown_diff
-from goat_mcp.cli.own_file import say_change, write_change
+from goat_mcp.cli.own_file import edit_alone, say_change, write_change
 from goat_mcp.cli.own_servers import OwnServer, servers_called, servers_in, users_files
 from goat_mcp.cli.running_servers import fields, readers_of, say_followers
 from goat_mcp.cli.settings_file import SettingsEdit, edited_settings
@@ -49,18 +49,18 @@ class Wanted:
 
 def switch(names: Sequence[str], *, on: bool, kind: Kind | None, project: bool, dry_run: bool, as_json: bool) -> int:
     """Switch all of them on or off, or none. Raises `ToolError`."""
-    refuse_a_model(dry_run)
-    gateway = _gateway()
-    wanted = _meant(names, gateway, kind)
-    edits = {one.file.path: one.file for one in wanted.servers}
-    for one in wanted.servers:
-        edits[one.file.path] = edits[one.file.path].switched(one.name, on=on)
-    changes = [file.change for file in edits.values()]
-    edit = _edit(wanted.selections, gateway, on=on, project=project) if wanted.selections else None
-    if not dry_run:
-        for change in changes:
+    refuse_a_model(dry_run, "switch servers and tools on or off")
+    with edit_alone():
+        gateway = _gateway()
+        wanted = _meant(names, gateway, kind)
+        edits = {one.file.path: one.file for one in wanted.servers}
+        for one in wanted.servers:
+            edits[one.file.path] = edits[one.file.path].switched(one.name, on=on)
+        changes = [file.change for file in edits.values()]
+        edit = _edit(wanted.selections, gateway, on=on, project=project) if wanted.selections else None
+        for change in changes if not dry_run else ():
             write_change(change)
-        if edit is not None:
+        if edit is not None and not dry_run:
             edit.write()
     notes = [] if dry_run else _still_otherwise(wanted, on=on)
     if as_json:

@@ -76,7 +76,7 @@ def _line_of_server(data: bytes, name: str) -> int:
 def settings_problems(path: Path, data: bytes) -> list[FileProblem]:
     """All problems of a settings file that holds `data`."""
     try:
-        given = SettingsFile(path, data).tree if data.strip() else {}
+        given = SettingsFile(path, data).tree
     except BrokenFile as broken:
         line, what = _place_and_text(str(broken).removeprefix(str(path)))
         return [FileProblem(path, line, "", what)]

@@ -22,6 +22,9 @@ from goat_mcp.settings.settings import Settings, setting_keys
 from goat_mcp.state.file_state import FileState, file_state
 
 LOOK_S = 1.0
+SETTLED_S = 0.2
+"""How long files stay as they are before they are read: some editors move a file away, or empty it, before they write
+it again, and in between it denies nothing."""
 FOLLOWED = frozenset(
     {
         "bash.allowed",
@@ -106,6 +109,9 @@ class WatchedSettings:
             # Off the event loop: a file may lie on a disk that takes its time.
             look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
             if not look or look == self._seen:
+                continue
+            await anyio.sleep(SETTLED_S)
+            if look != await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True):
                 continue
             try:
                 await self._load(keeps_project=False)

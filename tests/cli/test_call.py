@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -149,8 +151,48 @@ def test_nobody_at_the_terminal_means_no(tmp_path: Path) -> None:
     done = run("call", "Bash", "command=touch made", "--workspace", str(folder), cwd=tmp_path)
 
     assert done.returncode == 5
-    assert "permissions.allow: [Bash] (Bash(touch made) allows" in done.stdout
+    named = re.search(r"allow it with `goat-mcp (rules allow .*)`, or all calls of Bash with", done.stdout)
+    assert named is not None, done.stdout
     assert not (folder / "made").exists()
+
+    # The command does what it says.
+    assert run(*shlex.split(named[1]), cwd=tmp_path).returncode == 0
+    assert run("call", "Bash", "command=touch made", "--workspace", str(folder), cwd=tmp_path).returncode == 0
+    assert (folder / "made").exists()
+
+
+@pytest.mark.e2e
+def test_other_settings_than_the_users_own_file_get_no_command_that_changes_that_file(tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("mode: dontAsk\n")
+    (tmp_path / "ws").mkdir()
+
+    selection = ("--workspace", "ws", "--config", "other.yaml")
+    done = run("call", "Write", "file_path=@a", "content=a", *selection, cwd=tmp_path)
+
+    assert "permissions.allow: [Write] (Write(//" in done.stdout
+    assert "goat-mcp rules" not in done.stdout
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("Write", "content=new new"),
+        ("Edit", "old_string=old", "new_string=new", "replace_all=true"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_person_may_change_a_file_that_no_call_has_read(words: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "ws" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("old old")
+    tool, *arguments = words
+
+    selection = ("--workspace", str(file.parent), "--mode", "acceptEdits")
+    done = run("call", tool, f"file_path={file}", *arguments, *selection, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stdout
+    assert file.read_text() == "new new"
 
 
 @pytest.mark.e2e

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from goat_mcp.cli.settings_file import edited_settings
+from goat_mcp.settings.settings import path_keys
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.trust.project import project_say, whole_project
+from goat_mcp.state.trust.settings_file import find_project_file
+from goat_mcp.state.trust.store import TrustStore
 from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_servers import ok, own, refused, write
 from tests.cli.test_undo import Shell
@@ -94,6 +101,7 @@ def test_a_key_below_a_setting_with_names_of_the_users_own(shell: Shell) -> None
         (("set", "output.maxchars", "1"), "did you mean output.max_chars"),
         (("set", "max_chars", "30000"), "output.max_chars"),
         (("set", "output.max_chars", "lots"), "output.max_chars: wants a whole number; got 'lots'"),
+        (("set", "output", "1"), "output is a group of settings\nSee: goat-mcp config get output"),
         (("set", "catalog.deny", "Bsh"), "'Bsh' names no tool; did you mean Bash"),
         (("set", "permissions.deny", "Bash("), "the brackets do not close"),
         (("set", "mode", "plan", "default"), "mode takes one value, got 2"),
@@ -178,3 +186,62 @@ def test_path_prints_the_files_that_are_read(shell: Shell, file: Path) -> None:
 
     assert found["settings"] == {"what": "settings", "path": str(file), "exists": True}
     assert found["servers"]["exists"] is False
+
+
+def test_a_file_without_its_last_setting_is_one_that_servers_can_read(shell: Shell) -> None:
+    ok(shell, "config", "set", "output.max_chars", "50000")
+    ok(shell, "config", "unset", "output.max_chars")
+
+    assert ok(shell, "config", "get", "output.max_chars") == "30000\n"
+    ok(shell, "config", "validate")
+    ok(shell, "config", "set", "output.max_chars", "50000")
+    assert own(shell, "goat-mcp.yaml").read_text() == "# settings of goat-mcp\noutput:\n  max_chars: 50000\n"
+
+
+def test_validate_reports_an_empty_file_which_no_server_reads(shell: Shell, file: Path) -> None:
+    file.write_text("")
+
+    assert "is empty" in shell.run("config", "validate").stdout
+
+
+def test_a_file_that_a_project_names_is_trusted_as_it_was_when_the_settings_were_read(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that waits for the user to edit the settings may change it as soon as they are written."""
+    monkeypatch.chdir(shell.folder)
+    state = StateDirectory(shell.state / "own")
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(state.path))
+    named = write(shell.folder / "tools" / "one.yaml", "harmless")
+    project = write(shell.folder / "goat-mcp.yaml", "manifests: [tools]\n")
+    found = find_project_file(shell.folder)
+    assert found is not None
+    TrustStore(state).trust(project, whole_project(found, path_keys()).sha256)
+
+    edit = edited_settings(True, lambda text: text + "mode: plan\n")
+    named.write_text("harmful")
+    edit.write()
+
+    say = project_say(shell.folder, TrustStore(state), path_keys())
+    assert edit.is_trusted
+    assert say is not None and not say.is_trusted
+
+
+def test_of_commands_at_the_same_time_each_counts(shell: Shell) -> None:
+    words = [f"Bash(cmd{number})" for number in range(6)]
+
+    with ThreadPoolExecutor(len(words)) as pool:
+        running = [pool.submit(shell.run, "rules", "deny", word) for word in words]
+
+    assert [one.result().stderr for one in running] == [""] * len(words)
+    assert sorted(json.loads(ok(shell, "config", "get", "permissions.deny", "--json"))["value"]) == words
+
+
+def test_a_folder_that_cannot_be_made_is_named(shell: Shell) -> None:
+    shell.state.mkdir()
+    (shell.state / "config").symlink_to("/proc/nobody")
+
+    for words in ("config set mode plan", "rules deny Bash", "add x --no-check -- true"):
+        done = shell.run(*words.split())
+        assert done.returncode == 1
+        assert "cannot be made" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -236,3 +237,28 @@ def test_a_tool_has_one_risk_and_the_same_words_wherever_it_is_shown(tmp_path: P
         decided = json.loads(run("why", name, *words, "--json", "--upstreams", file, cwd=tmp_path).stdout)
         assert (page["risk"], page["effects"]) == (listed[name]["risk"], listed[name]["effects"])
         assert (decided["tool_risk"], decided["effects"]) == (listed[name]["risk"], listed[name]["effects"])
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_secret_that_a_server_writes_as_it_ends_is_not_shown(tmp_path: Path, words: tuple[str, ...]) -> None:
+    script = "import os, sys; sys.exit(os.environ['MY_TOKEN'])"
+    entry = {"command": sys.executable, "args": ["-c", script], "env": {"MY_TOKEN": "abcdEFGH1234xyz"}}
+    file = upstreams(tmp_path, {"talks": entry})
+
+    done = run("list", "--upstreams", file, *words, cwd=tmp_path)
+
+    assert "start_failed" in done.stdout + done.stderr
+    assert "[redacted]" in done.stdout + done.stderr
+    assert "abcdEFGH1234xyz" not in done.stdout + done.stderr
+
+
+def test_nor_is_it_on_a_terminal(tmp_path: Path) -> None:
+    script = "import os, sys; sys.exit(os.environ['MY_TOKEN'])"
+    entry = {"command": sys.executable, "args": ["-c", script], "env": {"MY_TOKEN": "abcdEFGH1234xyz"}}
+    file = upstreams(tmp_path, {"talks": entry})
+
+    with on_a_terminal(tmp_path, "list", "--upstreams", file) as session:
+        session.end(60)
+
+        assert "[redacted]" in session.shown
+        assert "abcdEFGH1234xyz" not in session.shown

@@ -95,6 +95,22 @@ def test_with_json_it_is_one_line(words: tuple[str, ...], state: Path) -> None:
     assert error["message"].startswith(f"state directory {state} cannot be used: ")
 
 
+def test_a_home_directory_that_may_not_be_written_is_said_in_words(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".cursor").mkdir(parents=True)
+    home.chmod(0o500)
+
+    done = run_as_ordinary_user("install", "cursor", cwd=tmp_path, variables={"HOME": str(home)})
+
+    home.chmod(0o700)
+    assert done.returncode == 1 and not any((home / ".cursor").iterdir())
+    assert done.stderr.splitlines() == [
+        f"goat-mcp: state directory {home / '.local/state/goat-mcp'} cannot be used: "
+        f"Permission denied ({home / '.local'})",
+        "Name another one with GOAT_MCP_STATE_DIR.",
+    ]
+
+
 def test_doctor_finds_it(state: Path) -> None:
     # OBS-2
     done = run("doctor", "--json", state=state)

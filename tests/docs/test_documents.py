@@ -129,7 +129,7 @@ def test_the_documented_settings_load(tmp_path: Path) -> None:
     settings = load_settings({}, config_file=file)
 
     assert settings.mode.value == yaml.safe_load(block)["mode"]
-    assert settings.permissions.deny == ("Bash",)
+    assert settings.permissions.deny == ("Bash(git push *)",)
 
 
 def test_the_readmes_host_config_is_the_example_file() -> None:

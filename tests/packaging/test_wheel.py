@@ -111,3 +111,19 @@ def test_uvx_runs_it_from_the_file(distributions: Distributions, tmp_path: Path)
     )
 
     assert json.loads(said)["goat-mcp"] == __version__
+
+
+def test_what_install_writes_from_uvx_starts_after_uv_has_cleaned_up(
+    distributions: Distributions, tmp_path: Path
+) -> None:
+    home, project = MadeUpHome(tmp_path), tmp_path / "project"
+    project.mkdir()
+    uvx = [find_uv_bin(), "tool", "run", "--no-cache", "--from", str(distributions.wheel), "goat-mcp"]
+
+    printed = home.run([*uvx, "install", "--print", "json", "--workspace", str(project)], installing=True)
+
+    entry = json.loads(printed)["mcpServers"]["goat"]
+    start = [entry["command"], *entry["args"]]
+    assert start[-3:] == ["serve", "--workspace", str(project)]
+    said = home.run([*start[:-3], "version", "--json"], installing=True)
+    assert json.loads(said)["goat-mcp"] == __version__

@@ -84,6 +84,17 @@ async def test_a_file_that_is_made_and_changed_is_followed(tmp_path: Path, own: 
         await now.until(lambda: now.denied == ())
 
 
+async def test_a_file_that_an_editor_moves_away_and_writes_again_denies_all_the_time(
+    tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(own, "catalog: {deny: [Bash]}\n")
+    async with watching(tmp_path) as now:
+        monkeypatch.setattr(watched_settings, "SETTLED_S", PATIENCE_S)
+        remove(own)
+        await anyio.sleep(0.2)  # ten looks, one of which would have been enough
+        assert now.denied == ("Bash",)
+
+
 async def test_a_broken_file_changes_nothing_and_is_a_problem_until_it_is_fixed(tmp_path: Path, own: Path) -> None:
     write(own, "catalog: {deny: [Bash]}\n")
     async with watching(tmp_path) as now:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from shlex import join
 from typing import NamedTuple
 
 from goat_mcp.calls.permissions.approval import (
@@ -65,6 +66,8 @@ class Permission:
     """Why commands would run without the sandbox that the settings want for them; empty if all is well."""
     shell_directory: Callable[[ToolContext, str], str] = _nowhere
     """Where a command of a call would begin, which may name a `workdir`."""
+    rules_command: str = ""
+    """The command that adds an allow rule to the settings these rules come from; empty if there is none."""
     _merged: dict[str, _Merged] = field(default_factory=dict[str, _Merged])
 
     def root_texts(self) -> tuple[str, ...]:
@@ -122,7 +125,7 @@ class Permission:
         if decision.effect is Effect.ALLOW:
             return decision
         if decision.effect is Effect.DENY:
-            raise _refused(decision, call)
+            raise self._refused(decision, call)
         if self.approval is Approval.HOST and not decision.by_rule and ctx.rights.depth == 0:
             # The program that launched us shows its own dialog for whatever is not marked read-only (D8);
             # it never sees the calls of an agent that runs in here.
@@ -145,7 +148,7 @@ class Permission:
         raise _denied(
             call,
             f"{call.spec.rule_name} needs an approval ({decision.explanation}) and nobody could be asked",
-            _could_lift(decision, call),
+            self._could_lift(decision, call),
         )
 
     def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, call: Call, ctx: ToolContext) -> Decision:
@@ -161,6 +164,48 @@ class Permission:
             except OSError as problem:
                 how = f"once; the rule could not be written down: {problem.strerror}"
         return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
+
+    def _refused(self, decision: Decision, call: Call) -> ToolError:
+        if decision.reason == f"mode {Mode.PLAN.value}":
+            return ToolError(
+                ErrorCode.PLAN_MODE,
+                f"{call.spec.rule_name} may change something, and this session only plans",
+                "Finish the plan; the user ends plan mode.",
+            )
+        if decision.is_blocked:
+            return ToolError(
+                ErrorCode.BLOCKED,
+                f"{call.spec.rule_name} is denied by {decision.explanation}",
+                "Leave that command out; only the user can change the setting bash.blocked.",
+                facts={"tool": call.spec.rule_name},
+            )
+        return _denied(
+            call,
+            f"{call.spec.rule_name} is denied by {decision.explanation}",
+            "Choose another way; only the user can change the rule." if decision.by_rule else self._could_allow(call),
+        )
+
+    def _could_lift(self, decision: Decision, call: Call) -> str:
+        """What the user can do about an ask that nobody answered."""
+        if not decision.by_rule:
+            return self._could_allow(call)
+        if decision.rule is None and (rules := narrowest_rules(call)):
+            how = self._command(rules) or f"permissions.allow: [{', '.join(rules)}] in the settings"
+            return f"Tell the user: they can make this change themselves, or allow it with {how}."
+        return "Tell the user; they can make this change themselves or change the rule."
+
+    def _could_allow(self, call: Call) -> str:
+        tool, rules = call.spec.rule_name, narrowest_rules(call)
+        whole = f"the rule permissions.allow: [{tool}]"
+        if rules in ((), (tool,)):
+            command = self._command([tool])
+            return f"The user can allow it with {f'{command}, or ' if command else ''}{whole}."
+        if command := self._command(rules):
+            return f"The user can allow it with {command}, or all calls of {tool} with {whole}."
+        return f"The user can allow it with {whole} ({', '.join(rules)} allows no more than this)."
+
+    def _command(self, rules: Sequence[str]) -> str:
+        return f"`{self.rules_command} {join(rules)}`" if self.rules_command else ""
 
     def allows_without_asking(self, rule_name: str, session: str, principal: str) -> bool:
         """Whether a mode or a rule lets calls of this tool run without anybody's word."""
@@ -226,45 +271,6 @@ def _is_lifted(settings_rules: RuleSet, call: Call, path: str, *more_families: s
 
 def _session(ctx: ToolContext) -> str:
     return ctx.rights.client_session or ctx.session_key
-
-
-def _refused(decision: Decision, call: Call) -> ToolError:
-    if decision.reason == f"mode {Mode.PLAN.value}":
-        return ToolError(
-            ErrorCode.PLAN_MODE,
-            f"{call.spec.rule_name} may change something, and this session only plans",
-            "Finish the plan; the user ends plan mode.",
-        )
-    if decision.is_blocked:
-        return ToolError(
-            ErrorCode.BLOCKED,
-            f"{call.spec.rule_name} is denied by {decision.explanation}",
-            "Leave that command out; only the user can change the setting bash.blocked.",
-            facts={"tool": call.spec.rule_name},
-        )
-    return _denied(
-        call,
-        f"{call.spec.rule_name} is denied by {decision.explanation}",
-        "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
-    )
-
-
-def _could_lift(decision: Decision, call: Call) -> str:
-    """What the user can do about an ask that nobody answered."""
-    if not decision.by_rule:
-        return _could_allow(call)
-    if decision.rule is None and (rules := narrowest_rules(call)):
-        return (
-            f"Tell the user: they can make this change themselves, or allow it with permissions.allow: "
-            f"[{', '.join(rules)}] in the settings."
-        )
-    return "Tell the user; they can make this change themselves or change the rule."
-
-
-def _could_allow(call: Call) -> str:
-    tool, rules = call.spec.rule_name, ", ".join(narrowest_rules(call))
-    narrow = f" ({rules} allows no more than this)" if rules not in ("", tool) else ""
-    return f"The user can allow it with the rule permissions.allow: [{tool}]{narrow}."
 
 
 def _denied(call: Call, message: str, suggestion: str) -> ToolError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from goat_mcp.cli.hosts.host import Host, entry_fields
+from goat_mcp.cli.hosts.own_program import own_program
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.upstreams.config.goat_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
@@ -19,8 +19,6 @@ _UPSTREAMS_FLAG = "--upstreams"
 _WORKSPACE_FLAG = "--workspace"
 _WORKSPACE_VARIABLE = "GOAT_MCP_WORKSPACE"
 _SERVE = "serve"
-_THROWN_AWAY = "archive-v0"
-"""Where uv keeps the environments of `uvx`; it cleans them up."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +49,8 @@ NO_OPTIONS = ServeOptions()
 def own_launch(upstreams: Path | None, options: ServeOptions = NO_OPTIONS) -> tuple[str, list[str]]:
     """Program and arguments. `upstreams`: the file to name, None if it is found without."""
     named = [*options.words(), *([] if upstreams is None else [_UPSTREAMS_FLAG, str(upstreams)])]
-    uvx = shutil.which("uvx")
-    if _THROWN_AWAY in Path(sys.prefix).parts and uvx:
-        return uvx, ["goat-mcp", _SERVE, *named]
-    script = Path(sys.executable).with_name("goat-mcp.exe" if sys.platform == "win32" else "goat-mcp")
-    if script.is_file():
-        return str(script), [_SERVE, *named]
-    return sys.executable, ["-m", "goat_mcp", _SERVE, *named]
+    program, first = own_program()
+    return program, [*first, _SERVE, *named]
 
 
 def own_entry(host: Host, launch: tuple[str, list[str]], env: Mapping[str, str]) -> dict[str, Any]:
@@ -71,6 +64,11 @@ def own_entry(host: Host, launch: tuple[str, list[str]], env: Mapping[str, str])
 def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
     """The entries that start goat-mcp already."""
     return [name for name, entry in entries.items() if is_goat(*launch_of(host, entry))]
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Of several entries of ours the one that gets options."""
+    return OWN_NAME if OWN_NAME in names else names[0]
 
 
 def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:

@@ -22,6 +22,9 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.gateway.build.extensions import UserCode
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.server_visibility import ServerVisibility
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import config_folder
+from goat_mcp.state.trust import FILE_NAME as SETTINGS_FILE
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:
@@ -132,6 +135,7 @@ class OnDemand:
                 RememberedRules(s.state, s.spill.scope, s.telemetry.warning),
                 lambda: s.sandbox().why_unconfined(),
                 shell_directory,
+                _rules_command(settings),
             ),
             scheduler=Scheduler(),
             slots=CallLimiter(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
@@ -282,3 +286,8 @@ def handler_surroundings(
         max_chars=s.settings.output.max_chars,
     )
     return ManifestServices(host=host, config=s.settings.tools, agents=agents_of, log=HandlerLog(s.telemetry))
+
+
+def _rules_command(settings: Settings) -> str:
+    """It changes the user's own file, which not every program reads that has a gateway in it."""
+    return "goat-mcp rules allow" if config_folder() / SETTINGS_FILE in settings.watched_files else ""

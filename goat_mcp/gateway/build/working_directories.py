@@ -39,13 +39,12 @@ def check_state(state: StateDirectory) -> None:
 
 
 def refused_by_state(problem: OSError, state: StateDirectory) -> BrokenSettings | None:
-    """What to say where the problem is with the state directory, something in it or a folder that it would be in; None
-    for any other.
-    """
-    named: object = problem.filename  # what was given to the call that failed: a text or a path
-    if not isinstance(named, str | Path):
+    """What to say where the problem is with the state directory or something in it; None for any other."""
+    named = problem.filename
+    if not isinstance(named, str):
         return None
-    if not Path(named).is_relative_to(state.path) and not state.path.is_relative_to(named):
+    is_missing_parent = state.path.is_relative_to(named) and not os.path.lexists(named)
+    if not is_missing_parent and not Path(named).is_relative_to(state.path):
         return None
     below = "" if Path(named) == state.path else f" ({named})"
     return _unusable(state, f"{problem.strerror}{below}")

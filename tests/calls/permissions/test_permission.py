@@ -124,6 +124,19 @@ async def test_a_refusal_names_the_rule_that_would_allow() -> None:
     assert "permissions.allow: [Write] (Write(//ws/a.py) allows no more than this)" in caught.value.suggestion
 
 
+async def test_a_refusal_names_the_command_that_would_allow_no_more_than_this() -> None:
+    permission = Permission(modes=SessionModes(Mode.DONT_ASK), rules_command="goat-mcp rules allow")
+    call = Call(WRITE, writes=("/ws/a b.py",))
+
+    with pytest.raises(ToolError) as caught:
+        await permission.settle(permission.decide(call, NOBODY), call, NOBODY)
+
+    assert caught.value.suggestion == (
+        "The user can allow it with `goat-mcp rules allow 'Write(//ws/a b.py)'`, "
+        "or all calls of Write with the rule permissions.allow: [Write]."
+    )
+
+
 @pytest.mark.parametrize(
     "path",
     [

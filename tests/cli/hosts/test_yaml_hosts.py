@@ -117,3 +117,13 @@ def test_a_new_file_says_what_its_host_wants_besides_servers(tmp_path: Path) -> 
         'name: Local config\nversion: "1.0.0"\nschema: v1\nmcpServers:\n'
         "  - name: goat\n    command: goat-mcp\n    args:\n      - serve\n"
     )
+
+
+@pytest.mark.parametrize(
+    "value", ["abcdEFGH1234xyz", "'abcdEFGH1234xyz'", '"hunter2 and more"', "\n    'on its own line'"]
+)
+def test_no_diff_shows_a_secret_that_is_the_first_of_its_level(value: str) -> None:
+    shown = shown_diff(Change(Path("goat-mcp.yaml"), f"agent:\n  key: {value}\n".encode(), b"mode: plan\n"))
+
+    assert "-  key: " in shown
+    assert value.strip().strip("'\"") not in shown
