@@ -109,6 +109,8 @@ def _is_confirmed(path: Path) -> bool:
 
 
 def _directory(name: str) -> Path:
+    if not name.strip():  # most often a variable of the shell that is not set
+        raise ToolError(ErrorCode.INPUT, "the name of the workspace is empty", "Nothing was written. Name a directory.")
     path = Path(os.path.abspath(Path(name).expanduser()))  # noqa: PTH100  # links stay as they are spelled
     if not os.path.isdir(path):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
         raise ToolError(
