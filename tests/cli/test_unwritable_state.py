@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.ordinary_user import run_as_ordinary_user
+from tests.quick_start import goat_command
 
 pytestmark = [
     pytest.mark.e2e,
@@ -54,6 +56,33 @@ def test_each_command_says_that_the_state_directory_cannot_be_used_and_how_to_na
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"goat-mcp: state directory {state} cannot be used: ")
     assert done.stderr.splitlines()[1:] == ["Name another one with GOAT_MCP_STATE_DIR."]
+
+
+@pytest.mark.parametrize("command", ["logs", "status", "list"])
+def test_a_home_in_which_nothing_can_be_made_is_said_too(command: str, tmp_path: Path) -> None:
+    done = run_as_ordinary_user(command, cwd=tmp_path, variables={"HOME": "/proc"})
+
+    assert (done.returncode, done.stdout) == (1, "")
+    said, remedy = done.stderr.splitlines()
+    assert said.startswith("goat-mcp: state directory /proc/.local/state/goat-mcp cannot be used: ")
+    assert remedy == "Name another one with GOAT_MCP_STATE_DIR."
+
+
+@pytest.mark.parametrize("words", [("--help",), ("version",), ("list", "--json")], ids=" ".join)
+def test_output_for_which_there_is_no_space_is_said(words: tuple[str, ...], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*goat_command(), *words],
+            cwd=tmp_path,
+            env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert "no space left on the disk for the output" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("words", [("status",), ("logs",), ("lock", "--check"), ("auth", "list")], ids=" ".join)
