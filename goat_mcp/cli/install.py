@@ -221,8 +221,8 @@ def _say_all(done: Sequence[Installed], dry_run: bool, as_json: bool) -> None:
             say_diff(one.change)
     for one in done:
         say(": ".join(part for part in (one.host.title, one.result, str(one.file or ""), one.why) if part))
-        for step in one.next_steps():
-            say(f"  {step}")
+        for line in "\n".join(one.next_steps()).splitlines():
+            say(f"  {line}")
     if dry_run:
         say("Nothing was written (--dry-run).")
     elif any(one.change is not None and one.change.is_one for one in done):
@@ -239,7 +239,7 @@ def _fields(one: Installed, dry_run: bool) -> dict[str, Any]:
         "result": one.result,
         "why": one.why,
         "workspace_note": one.note,
-        "next": " ".join(one.next_steps()),
+        "next": "\n".join(one.next_steps()),
     }
 
 

@@ -88,7 +88,7 @@ def _by_host(source: Source) -> str:
             f"home directory. {command} --workspace DIR names one for good."
         )
     for_one = (
-        f" For one project: {command} --project DIR --workspace DIR" if host.project and not source.project else ""
+        f"\nFor one project: {command} --project DIR --workspace DIR" if host.project and not source.project else ""
     )
     more = f" --project {source.project}" if source.project else ""
     return (

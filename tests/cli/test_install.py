@@ -253,6 +253,13 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, words: tuple[str, ...],
     assert not (tmp_path / ".cursor").exists()
 
 
+def test_two_commands_of_a_note_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+    lines = run("install", "zed", "kiro", cwd=tmp_path).stdout.splitlines()
+
+    assert "  For one project: goat-mcp install zed --project DIR --workspace DIR" in lines
+    assert [line for line in lines if line.count("goat-mcp install") > 1] == []
+
+
 def test_where_nothing_is_written_no_undo_is_offered(tmp_path: Path) -> None:
     written(tmp_path / CURSOR, "[")
 
