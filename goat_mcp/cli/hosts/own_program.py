@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from shlex import quote
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import mapping
@@ -58,4 +57,8 @@ def _installed_from() -> str:
     url, of_repository = str(origin.get("url", "")), mapping(origin.get("vcs_info"))
     if of_repository:
         return f"{of_repository.get('vcs')}+{url}@{of_repository.get('commit_id')}"
-    return url2pathname(urlsplit(url).path) if url.startswith("file:") else url or _PACKAGE
+    if url.startswith("file:"):
+        from urllib.request import url2pathname  # brings an HTTP client
+
+        return url2pathname(urlsplit(url).path)
+    return url or _PACKAGE
