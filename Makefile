@@ -18,10 +18,14 @@ WORKERS ?= 4
 
 .PHONY: setup demo test test-all unit surroundings lint types quick-lint generated dist mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and "goat-mcp needs Python 3.11 or newer; %s is %s. \
+  Name another one: make demo PYTHON=python3.12" % (sys.executable, sys.version.split()[0]))
+
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import pip; $(NEW_ENOUGH)' 2>/dev/null || \
+	  { $(PYTHON) -c '$(NEW_ENOUGH)' && $(PYTHON) -m venv --clear $(VENV); }
 	@echo "installing into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev

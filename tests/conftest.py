@@ -26,8 +26,10 @@ settings.load_profile("busy machine")
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.
 gc.disable()
 
-# Under `nohup` a test run ignores it, and so would the servers that a test ends with it.
+# Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that it ends with them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ def _no_such_calls(wanted: CallFilter) -> str:
     with _readable_record() as path:
         names = names_in(path)
     given = (("tool", wanted.tool), ("server", wanted.server), ("client", wanted.client))
-    hints = [did_you_mean(name, names[kind]) for kind, name in given if name]
+    hints = [did_you_mean(name, names[kind]) for kind, name in given if name and name not in names[kind]]
     return " ".join(("No such calls.", *(hint[0].upper() + hint[1:] for hint in hints if hint)))
 
 

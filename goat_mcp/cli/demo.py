@@ -55,7 +55,10 @@ def demo(as_json: bool) -> int:
         report = anyio.run(_run, Path(folder), examples, notes_url, out)
     if as_json:
         click.echo(json.dumps(report))
-    return OK if all(step["as_expected"] for step in report["steps"]) else TOOL_ERROR
+    good, steps = sum(step["as_expected"] for step in report["steps"]), len(report["steps"])
+    out.print(f"\n{good} of {steps} steps went as they should. The workspace is gone again.")
+    out.print("Next, started as you started this: [bold]goat-mcp install HOST --workspace DIR[/]")
+    return OK if good == steps else TOOL_ERROR
 
 
 def _examples_folder() -> Path:

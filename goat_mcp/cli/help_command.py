@@ -16,7 +16,7 @@ from goat_mcp.core.suggestions import did_you_mean
 @flags.as_json
 @click.pass_context
 def help_command(context: click.Context, words: Sequence[str], as_json: bool) -> None:
-    """Show the help of COMMAND, e.g. `goat-mcp help rules forget`; without one, all commands."""
+    """Show the help of COMMAND: goat-mcp help rules forget. Without one, all commands are listed."""
     at = context.find_root()
     for word in words:
         at = _member(at, word)

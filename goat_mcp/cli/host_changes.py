@@ -81,7 +81,8 @@ def _redactor(change: Change) -> Redactor:
 
 def _without_values(text: str) -> str:
     """Without the values in maps of environment variables and headers, in JSON, TOML and YAML; references stay."""
-    named = r"""["']?(?:[\w-]*headers|envs?|environment)["']?"""
+    # Begins with a letter: so the search is fast in files of megabytes. What is before it in a name does not matter.
+    named = r"""(?:headers|envs?|environment)["']?"""
     quoted = r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
     name = rf"(?:{quoted}|[\w.-]+)"
 
@@ -102,7 +103,8 @@ def _without_values(text: str) -> str:
     section = rf"(?m)(^[ \t]*\[[^\]\n]*?{named}\][^\n]*\n)((?:[ \t]*[^\[\s][^\n]*\n?|[ \t]*\n)*)"
     text = re.sub(section, in_lines, text)
     # YAML: what is indented further than the name.
-    block = rf"(?m)(^([ \t]*)(?:- )?{named}:[ \t]*(?:#[^\n]*)?\n)((?:\2[ \t]+[^\n]*\n?|[ \t]*\n)+)"
+    key = rf"""["']?(?:[\w-]*(?=headers))?{named}"""
+    block = rf"(?m)(^([ \t]*)(?:- )?{key}:[ \t]*(?:#[^\n]*)?\n)((?:\2[ \t]+[^\n]*\n?|[ \t]*\n)+)"
     return re.sub(
         block, lambda found: found[1] + re.sub(rf"(?m)^(\s*{name}:[ \t]+)({quoted}|\S[^\n]*)", hidden, found[3]), text
     )
@@ -111,8 +113,10 @@ def _without_values(text: str) -> str:
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:
     """Each value with its name, and each argument with the flag before it, whatever notation the file is in."""
     quoted = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+    # Only from the start of a word: a word of a megabyte, e.g. a picture, is read once.
     # A value may be on the line after its name, if it is not a name itself (YAML).
-    pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=](?:\s*{quoted}(?!\s*:)|[ \t]*([^\s"',\]}}{{\[]+))""", text)
+    named = r"""(?<![\w.-])["']?([\w.-]+)["']?"""
+    pairs = re.findall(rf"""{named}\s*[:=](?:\s*{quoted}(?!\s*:)|[ \t]*([^\s"',\]}}{{\[]+))""", text)
     flags = re.findall(rf"""["']--?([\w-]+)["']\s*,\s*{quoted}""", text)
     flags += re.findall(rf"""(?m)^[ \t]*- ["']?--?([\w-]+)["']?[ \t]*\n[ \t]*- (?:{quoted}|([^\s"'][^\n]*))""", text)
     for name, value, *bare in [*pairs, *flags]:

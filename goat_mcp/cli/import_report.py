@@ -65,12 +65,11 @@ def print_import(plan: ImportPlan, broken: Sequence[Unreadable], dry_run: bool) 
             click.echo(escaped(f"  more for one project: --project {folder}"))
         if one.change is not None and one.change.is_one:
             say_diff(one.change)
+    for one in broken:
+        click.echo(escaped(f"{one.host.title}: {one.path or 'its file'}\n  skipped: {redactor.text(one.why)}"))
     _print_written(plan, dry_run)
     rows = [_row(plan, one, server, redactor) for one in plan.sources for server in one.servers]
-    rows += [
-        ["(its file)", one.host.name, "skipped", redactor.text(one.problem.message), _after_fixing(one)]
-        for one in broken
-    ]
+    rows += [["(its file)", one.host.name, "skipped", redactor.text(one.why), _after_fixing(one)] for one in broken]
     print_table(["server", "host", "result", "why", "next"], rows)
 
 

@@ -22,7 +22,7 @@ from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own
 from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
 from goat_mcp.cli.install_options import checked_options, settings_name_workspace
-from goat_mcp.cli.terminal import print_table, say
+from goat_mcp.cli.terminal import say
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
@@ -50,12 +50,11 @@ class Installed:
             return "already"
         return "changed" if self.had_us else "added"
 
-    def next_step(self) -> str:
+    def next_steps(self) -> list[str]:
         if self.change is not None:
-            return " ".join(part for part in (restart_hint(self.host) if self.change.is_one else "", self.note) if part)
-        return (
-            f"Fix the file, then: goat-mcp install {self.host.name}. By hand: goat-mcp install --print {self.host.name}"
-        )
+            return [part for part in (restart_hint(self.host) if self.change.is_one else "", self.note) if part]
+        name = self.host.name
+        return [f"Fix the file, then: goat-mcp install {name}", f"By hand: goat-mcp install --print {name}"]
 
 
 @click.command(epilog=known_hosts())
@@ -89,6 +88,8 @@ def install(
     environment = HostEnvironment.this()
     if every == bool(hosts):
         raise click.UsageError(f"name a HOST, or all that are found here with --all: {_names_found(environment)}")
+    if every and prints:
+        raise click.UsageError("--print prints the entry of each HOST; name the hosts in place of --all")
     may_ask = is_answered() and not as_json
     folder = None if project is None else project.resolve()
     if prints:
@@ -120,7 +121,7 @@ def install(
         )
         for source in sources
     ]
-    done += [Installed(one.host, one.path, None, why=one.problem.message) for one in broken]
+    done += [Installed(one.host, one.path, None, why=one.why) for one in broken]
     if len(hosts) == 1:
         _say(done[0], dry_run, as_json)
     else:
@@ -185,7 +186,7 @@ def _installed(
     except ToolError as problem:
         if not is_one_of_many:
             raise
-        return Installed(source.host, path, None, why=problem.message)
+        return Installed(source.host, path, None, why=Unreadable(source.host, path, problem).why)
     note = "" if is_named and not options.workspace else workspace_note(source, options)
     return Installed(source.host, path, change, had_us, note)
 
@@ -218,12 +219,14 @@ def _say_all(done: Sequence[Installed], dry_run: bool, as_json: bool) -> None:
     for one in done:
         if one.change is not None:
             say_diff(one.change)
-    rows = [
-        [one.host.title, str(one.file or ""), one.result + (f": {one.why}" if one.why else ""), one.next_step()]
-        for one in done
-    ]
-    print_table(["host", "file", "result", "next"], rows)
-    click.echo("Nothing was written (--dry-run)." if dry_run else "Undo: goat-mcp uninstall HOST")
+    for one in done:
+        say(": ".join(part for part in (one.host.title, one.result, str(one.file or ""), one.why) if part))
+        for line in "\n".join(one.next_steps()).splitlines():
+            say(f"  {line}")
+    if dry_run:
+        say("Nothing was written (--dry-run).")
+    elif any(one.change is not None and one.change.is_one for one in done):
+        say("Undo: goat-mcp uninstall HOST")
 
 
 def _fields(one: Installed, dry_run: bool) -> dict[str, Any]:
@@ -236,7 +239,7 @@ def _fields(one: Installed, dry_run: bool) -> dict[str, Any]:
         "result": one.result,
         "why": one.why,
         "workspace_note": one.note,
-        "next": one.next_step(),
+        "next": "\n".join(one.next_steps()),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -157,6 +158,9 @@ def _run(arguments: list[str]) -> int:
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):
             return INTERRUPTED
+        if problem.errno == errno.ENOSPC:
+            where = f" for {problem.filename}" if problem.filename else " for the output"
+            return _fail(f"no space left on the disk{where}", "Free some, or write to another disk.", arguments)
         from goat_mcp.gateway.build.working_directories import refused_by_state
         from goat_mcp.state.directory import StateDirectory
 

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli.hosts.host import HostEnvironment
-from goat_mcp.cli.hosts.own_entry import own_names
+from goat_mcp.cli.hosts.own_entry import command_exists, launch_of, own_names
 from goat_mcp.cli.hosts.sources import is_here, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.server_records import age, last_runs
@@ -41,16 +41,17 @@ def show_overview() -> None:
     state = StateDirectory.default()
     has_state = state.path.is_dir()
     running = _running(state) if has_state else []
-    with_us, without, broken, theirs = _hosts()
+    with_us, stale, without, broken, theirs = _hosts()
     servers = _servers(running)
+    unreadable = [file.name for file in _upstream_files() if _entries_in(file) is None]
     waiting = _waiting(state) if has_state else []
     width = min(shutil.get_terminal_size().columns, MAX_WIDTH) - 1 - _LABEL_CHARS
     sections = {
-        "Hosts": _host_lines(with_us, without, broken),
-        "Servers": _server_lines(servers, width),
+        "Hosts": _host_lines(with_us, stale, without, broken),
+        "Servers": _server_lines(servers, unreadable, width),
         "Running": _running_lines(running),
         "Waiting": waiting or ["nothing waits for you"],
-        "Next": _steps(with_us, without, broken, servers, theirs),
+        "Next": _steps(with_us, [*stale, *without], [*broken, *stale, *unreadable], servers, theirs),
     }
     click.echo(f"goat-mcp {__version__}")
     for label, lines in sections.items():
@@ -63,26 +64,32 @@ def _wrapped(line: str, width: int) -> list[str]:
     return textwrap.wrap(escaped(line), width, subsequent_indent="  ", break_on_hyphens=False) or [""]
 
 
-def _hosts() -> tuple[list[str], list[str], list[str], int]:
-    """Names of hosts that start goat-mcp, that are here without it, that have a broken file; and how many servers of
-    others the second have."""
+def _hosts() -> tuple[list[str], list[str], list[str], list[str], int]:
+    """Names of hosts that start goat-mcp, that would if its program were there, that are here without it, that have a
+    broken file; and how many servers of others the third have."""
     environment = HostEnvironment.this()
     sources, unreadable = readable_sources(HOSTS.values(), environment)
     with_us: list[str] = []
+    stale: list[str] = []
     without: list[str] = []
     theirs = 0
     for source in sources:
-        if own_names(source.host, source.file.entries):
-            with_us.append(source.host.name)
+        entries = source.file.entries
+        if ours := own_names(source.host, entries):
+            is_stale = not any(command_exists(launch_of(source.host, entries[name])[0]) for name in ours)
+            (stale if is_stale else with_us).append(source.host.name)
         elif is_here(source, environment):
             without.append(source.host.name)
-            theirs += len(source.file.entries)
-    return with_us, without, [one.host.name for one in unreadable], theirs
+            theirs += len(entries)
+    return with_us, stale, without, [one.host.name for one in unreadable], theirs
 
 
-def _host_lines(with_us: Sequence[str], without: Sequence[str], broken: Sequence[str]) -> list[str]:
+def _host_lines(
+    with_us: Sequence[str], stale: Sequence[str], without: Sequence[str], broken: Sequence[str]
+) -> list[str]:
     kinds = (
         (with_us, "start goat-mcp", "starts goat-mcp"),
+        (stale, "name a goat-mcp that does not exist", "names a goat-mcp that does not exist"),
         (without, "are here without it", "is here without it"),
         (broken, "have a file that cannot be read", "has a file that cannot be read"),
     )
@@ -137,12 +144,18 @@ def _counted(tools: Any, entry: Mapping[str, Any]) -> str:
 
 
 def _entries() -> dict[str, Any]:
-    """Those of the user's own files of servers. One that cannot be read has none here."""
-    found: dict[str, Any] = {}
-    for file in _upstream_files():
-        with suppress(OSError, ValueError, RecursionError):
-            found |= mapping(mapping(json.loads(file.read_bytes())).get("mcpServers"))
-    return found
+    """Those of the user's own files of servers."""
+    return {name: entry for file in _upstream_files() for name, entry in (_entries_in(file) or {}).items()}
+
+
+def _entries_in(file: Path) -> Mapping[str, Any] | None:
+    """None if it cannot be read. One that is not there has none."""
+    try:
+        return mapping(mapping(json.loads(file.read_bytes())).get("mcpServers"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _upstream_files() -> list[Path]:
@@ -158,12 +171,13 @@ def _upstream_files() -> list[Path]:
     return [own_upstreams_file()]
 
 
-def _server_lines(servers: Mapping[str, str], width: int) -> list[str]:
+def _server_lines(servers: Mapping[str, str], unreadable: Sequence[str], width: int) -> list[str]:
     trouble = sorted(servers, key=lambda name: not servers[name].startswith(("failed", "refused")))
     lines = [f"{name}: {servers[name]}" for name in trouble[:_MAX_SERVERS]]
     if len(servers) > _MAX_SERVERS:
         lines.append(f"{len(servers) - _MAX_SERVERS} more: goat-mcp status")
-    return [textwrap.shorten(line, width, placeholder=" ...") for line in lines] or ["none yet"]
+    shown = [textwrap.shorten(line, width, placeholder=" ...") for line in lines]
+    return [*(f"{file} cannot be read" for file in unreadable), *shown] or ["none yet"]
 
 
 def _waiting(state: StateDirectory) -> list[str]:

@@ -88,7 +88,7 @@ def _by_host(source: Source) -> str:
             f"home directory. {command} --workspace DIR names one for good."
         )
     for_one = (
-        f" For one project: {command} --project DIR --workspace DIR" if host.project and not source.project else ""
+        f"\nFor one project: {command} --project DIR --workspace DIR" if host.project and not source.project else ""
     )
     more = f" --project {source.project}" if source.project else ""
     return (
@@ -109,6 +109,8 @@ def _is_confirmed(path: Path) -> bool:
 
 
 def _directory(name: str) -> Path:
+    if not name.strip():  # most often a variable of the shell that is not set
+        raise ToolError(ErrorCode.INPUT, "the name of the workspace is empty", "Nothing was written. Name a directory.")
     path = Path(os.path.abspath(Path(name).expanduser()))  # noqa: PTH100  # links stay as they are spelled
     if not os.path.isdir(path):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
         raise ToolError(

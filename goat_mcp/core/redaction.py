@@ -25,7 +25,8 @@ _NAME = (
     r"|(?:api|access|private|signing|encryption|account|auth)[_-]?key|jwt"
 )
 _SECRET_NAME = re.compile(
-    rf"(?:^|[^a-z])(?:{_NAME}|auth|key|secrets|passwords|(?<=[a-z0-9][_-])pwd|session[_-]?id)$", re.I
+    rf"(?:^|[^a-z])(?:{_NAME}|auth|key|secrets|passwords|(?<=[a-z0-9][_-])(?:pwd|pass)|pgpassword|session[_-]?id)$",
+    re.I,
 )
 _PATH = re.compile(r"~?(?:/[^/\0]+){2,}/?")
 

@@ -187,6 +187,7 @@ class Gateway:
             group.start_soon(self.services.spill.keep_pruned)
             group.start_soon(self.services.clean_up_sandboxes)
             group.start_soon(self._load_tools)
+            group.start_soon(self.audit.keep_expired)
             try:
                 yield
             finally:
@@ -206,7 +207,6 @@ class Gateway:
         await self.on_demand.load()
         self.diagnostics.log_silent_hooks()
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
-        await self.audit.keep_expired()
 
     def _manifests_read_again(self) -> None:
         """What they say of upstreams, toolsets and profiles counts from now on."""

@@ -6,6 +6,8 @@ import csv
 import json
 import re
 import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,7 @@ def test_denied_calls_clients_and_misspelt_tools(tmp_path: Path) -> None:
         "goat-mcp call",
     )
     assert (none.returncode, none.stderr) == (0, "No such calls. Did you mean Glob?\n")
+    assert run("audit", "show", "--tool", "Glob", "--denied", cwd=tmp_path).stderr == "No such calls.\n"
     assert audit(tmp_path, "show", "--host", "cursor")["calls"] == []
     assert audit(tmp_path, "show", "--server", "files")["calls"] == []
 
@@ -111,6 +114,19 @@ def test_a_damaged_record_is_an_error_that_names_the_chain(tmp_path: Path) -> No
     assert (failed.returncode, failed.stdout) == (1, "")
     error = json.loads(failed.stderr)["error"]
     assert error["code"] == "E_IO" and "--file" in error["suggestion"]
+
+
+@pytest.mark.parametrize("stored", ["{broken", "[1]"])
+def test_arguments_that_somebody_damaged_are_an_error_too(tmp_path: Path, stored: str) -> None:
+    run("call", "Glob", "pattern=*.md", "-w", str(tmp_path), cwd=tmp_path)
+    with closing(sqlite3.connect(tmp_path / "state" / "calls.db")) as connection:
+        connection.execute("UPDATE calls SET arguments = ?", (stored,))
+        connection.commit()
+
+    done = run("audit", "show", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "are no JSON object" in done.stderr and "goat-mcp audit show --file" in done.stderr
 
 
 def test_the_last_calls_are_shown_oldest_first(tmp_path: Path) -> None:

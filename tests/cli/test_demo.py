@@ -28,6 +28,7 @@ def test_settings_of_the_machine_change_nothing_and_no_log_line_is_shown(tmp_pat
     assert code == 0, session.shown
     assert "FAILED" not in session.shown and "warning" not in session.shown and '{"' not in session.shown
     assert session.shown.count("  ok  ") == 7 and "refused, as it should be" in session.shown
+    assert "8 of 8 steps" in session.shown and "goat-mcp install HOST --workspace DIR" in session.shown
     assert max(map(len, session.shown.splitlines())) <= 80
 
 

@@ -192,23 +192,28 @@ def test_ctrl_c_at_the_question_writes_nothing(tmp_path: Path, work: Path) -> No
     assert code == 130 and "Traceback" not in shown and not (tmp_path / DESKTOP).exists()
 
 
-def test_all_goes_over_every_host_that_is_found_and_ends_with_a_table(tmp_path: Path, work: Path) -> None:
+def test_all_goes_over_every_host_that_is_found_and_ends_with_what_happened_to_each(tmp_path: Path, work: Path) -> None:
     written(tmp_path / CURSOR, {"mcpServers": {}})
     written(tmp_path / ".gemini" / "settings.json", '{"a": 1,')
     (tmp_path / DESKTOP).parent.mkdir(parents=True)
 
     ended = run("install", "--all", "--workspace", str(work), cwd=tmp_path)
-    table = [line.split("\t") for line in ended.stdout.partition("host\t")[2].splitlines()]
     again = json.loads(run("install", "--all", "--json", cwd=tmp_path).stdout)
 
     assert ended.returncode == 1
-    assert [row[:2] for row in table[1:-1]] == [
-        ["Claude Desktop", str(tmp_path / DESKTOP)],
-        ["Cursor", str(tmp_path / CURSOR)],
-        ["Gemini CLI", str(tmp_path / ".gemini" / "settings.json")],
+    assert ended.stdout.splitlines()[-10:] == [
+        f"Claude Desktop: added: {tmp_path / DESKTOP}",
+        "  Quit Claude Desktop entirely and start it again.",
+        f"  Workspace: {work}",
+        f"Cursor: added: {tmp_path / CURSOR}",
+        "  Reload the window of Cursor.",
+        f"  Workspace: {work}",
+        f"Gemini CLI: refused: {tmp_path / '.gemini' / 'settings.json'}: line 1, column 9: "
+        "Expecting property name enclosed in double quotes",
+        "  Fix the file, then: goat-mcp install gemini",
+        "  By hand: goat-mcp install --print gemini",
+        "Undo: goat-mcp uninstall HOST",
     ]
-    assert [row[2].partition(":")[0] for row in table[1:-1]] == ["added", "added", "refused"]
-    assert table[1][3].startswith("Quit Claude Desktop entirely") and "--print gemini" in table[3][3]
     assert [(one["host"], one["result"]) for one in again["hosts"]] == [
         ("claude-desktop", "already"),
         ("cursor", "already"),
@@ -223,10 +228,42 @@ def test_several_hosts_at_80_columns(tmp_path: Path, work: Path) -> None:
         "install", "cursor", "codex", "--workspace", "work", cwd=tmp_path, variables={"NO_COLOR": "1"}
     )
 
-    table = shown[shown.index("\nhost ") :]
-    assert code == 1 and "Codex" in table and "refused" in table
-    assert max(map(len, table.splitlines())) <= COLUMNS
+    result = shown[shown.index("\nCodex: added") :]
+    assert code == 1 and "Cursor: refused" in result
+    assert "\n  Fix the file, then: goat-mcp install cursor" in result
+    assert max(map(len, (line for line in result.splitlines() if "/" not in line))) <= COLUMNS
     assert tomllib.loads((tmp_path / ".codex" / "config.toml").read_text())["mcp_servers"]["goat"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--workspace", "", "cursor"), "goat-mcp: the name of the workspace is empty\n"),
+        (("--all", "--print"), "goat-mcp: --print prints the entry of each HOST; name the hosts in place of --all\n"),
+        (
+            ("jetbrains",),
+            "goat-mcp: JetBrains AI Assistant has no file that goat-mcp can edit\n",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    ended = run("install", *words, cwd=tmp_path)
+
+    assert ended.returncode == 1 and ended.stderr.startswith(message)
+    assert not (tmp_path / ".cursor").exists()
+
+
+def test_two_commands_of_a_note_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+    lines = run("install", "zed", "kiro", cwd=tmp_path).stdout.splitlines()
+
+    assert "  For one project: goat-mcp install zed --project DIR --workspace DIR" in lines
+    assert [line for line in lines if line.count("goat-mcp install") > 1] == []
+
+
+def test_where_nothing_is_written_no_undo_is_offered(tmp_path: Path) -> None:
+    written(tmp_path / CURSOR, "[")
+
+    assert "Undo" not in run("install", "--all", cwd=tmp_path).stdout
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, work: Path) -> None:

@@ -46,8 +46,23 @@ def test_on_a_new_computer_it_says_what_to_do_first(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_program_that_is_gone_and_a_file_that_cannot_be_read_lead_to_doctor(tmp_path: Path) -> None:
+    gone = {"command": "/gone/goat-mcp", "args": ["serve"]}
+    written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"goat": gone}})
+    written(tmp_path / ".config" / "goat-mcp" / "upstreams.json", "{")
+
+    found = overview(tmp_path)
+
+    assert found["Hosts"] == ["Cursor names a goat-mcp that does not exist"]
+    assert found["Servers"] == ["upstreams.json cannot be read"]
+    assert found["Next"][:2] == [
+        "goat-mcp install cursor: start it from a host",
+        "goat-mcp doctor: see what is wrong, and how to fix it",
+    ]
+
+
 def test_it_shows_hosts_servers_and_what_waits(tmp_path: Path) -> None:
-    ours = {"command": "goat-mcp", "args": ["serve"]}
+    ours = {"command": sys.executable, "args": ["-m", "goat_mcp", "serve"]}
     written(tmp_path / ".config" / "Claude" / "claude_desktop_config.json", {"mcpServers": {"goat": ours}})
     written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"a": {"command": "x"}}})
     written(tmp_path / ".gemini" / "settings.json", "{")
@@ -91,7 +106,8 @@ def test_many_of_everything_stay_under_20_lines(tmp_path: Path) -> None:
 def test_a_broken_file_of_ours_does_not_hide_the_rest(tmp_path: Path, name: str) -> None:
     written(tmp_path / ".config" / "goat-mcp" / name, "{[")
 
-    assert overview(tmp_path)["Servers"] == ["none yet"]
+    shown = ["upstreams.json cannot be read"] if name == "upstreams.json" else ["none yet"]
+    assert overview(tmp_path)["Servers"] == shown
 
 
 def test_a_process_that_runs_is_shown(tmp_path: Path) -> None:

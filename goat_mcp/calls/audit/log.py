@@ -48,6 +48,8 @@ class AuditSettings(SettingsPart):
 
 Decided = Literal["allow", "deny", "none"]
 _CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
+EXPIRE_AFTER_S = 5.0
+"""Not while a process starts: a client waits for that."""
 _MAX_CHARS = 300
 _MAX_KNOWN = 256
 _MAX_HOOKS = 20
@@ -204,7 +206,8 @@ class AuditLog:
             self._file.check()
 
     async def keep_expired(self) -> None:
-        """Remove old calls from the record for people, now and every day, until cancelled."""
+        """Remove old calls from the record for people, soon and every day, until cancelled."""
+        await anyio.sleep(EXPIRE_AFTER_S)
         while self._people is not None:
             await anyio.to_thread.run_sync(self._people.expire, abandon_on_cancel=True)
             await anyio.sleep(DAY_S)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from goat_mcp.calls.audit.records import CallFilter
@@ -65,7 +65,7 @@ def _call(row: sqlite3.Row) -> dict[str, Any]:
     if by := call.pop("decided_by"):
         call["by"] = by
     if (arguments := call.pop("arguments")) is not None:
-        call["arguments"] = json.loads(arguments)
+        call["arguments"] = _arguments(arguments, row)
     ended_at_s = call.pop("ended_at_s")
     if ended_at_s is None:
         for name in ("error_code", "duration_ms", "result_chars"):
@@ -73,6 +73,16 @@ def _call(row: sqlite3.Row) -> dict[str, Any]:
     else:
         call["ended"] = _iso(ended_at_s)
     return call
+
+
+def _arguments(text: str, row: sqlite3.Row) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise UnreadableRecord(f"the arguments of call {row['call_id']} are no JSON object")
+    return cast("dict[str, Any]", found)
 
 
 def _rows(path: Path, query: str, *values: Any) -> Iterator[sqlite3.Row]:

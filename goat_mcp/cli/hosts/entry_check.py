@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.cli.hosts.host import HostEnvironment, WorkspaceSource
-from goat_mcp.cli.hosts.own_entry import command_exists, launch_of, names_workspace, own_names
+from goat_mcp.cli.hosts.own_entry import command_exists, first_of, launch_of, names_workspace, own_names
 from goat_mcp.cli.hosts.sources import Source, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.json_values import mapping
@@ -31,7 +31,7 @@ def examine_host_files(environment: HostEnvironment, *, has_workspace: bool) -> 
         Finding(
             id="host_file",
             about=str(one.path or one.host.title),
-            detail=one.problem.message,
+            detail=one.why,
             fix="Fix the file; the host needs it.",
         )
         for one in broken
@@ -53,7 +53,8 @@ def _is_out_of_reach(path: Path) -> bool:
 
 def _entries_examined(source: Source, has_workspace: bool) -> Iterator[Finding]:
     host, entries = source.host, source.file.entries
-    for name in own_names(host, entries):
+    ours = own_names(host, entries)
+    for name in ours:
         entry = mapping(entries[name])
         if entry.get("disabled") is True or entry.get("enabled") is False:
             continue
@@ -72,5 +73,7 @@ def _entries_examined(source: Source, has_workspace: bool) -> Iterator[Finding]:
                 id="host_entry_workspace",
                 about=host.name,
                 detail=f"{where} without a workspace, and the host names none: file tools answer E_NO_WORKSPACE",
-                fix=f"Name one: goat-mcp install {host.name} --workspace DIR",
+                fix=f"Name one: goat-mcp install {host.name} --workspace DIR"
+                if name == first_of(ours)
+                else f"Add --workspace DIR to the arguments of {name} in that file, or take {name} out.",
             )

@@ -22,6 +22,7 @@ from goat_mcp.state.private_file import new_file
 MAX_BYTES = 32 * 1024 * 1024
 """Some hosts keep more than servers in it."""
 _MARK = "\ufeff"
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private: bool = False) -> None:
-    """Make `data` all that the file holds, in one step; None: no file any more. Links stay, and so do its rights.
+    """Make `data` all that the file holds, in one step; None: no file any more. Links, its rights and its owner stay.
 
     `private`: nobody else may read it from now on, as with a file that was not there. Raises `ToolError`, with STALE
     where it no longer holds what it `was`.
@@ -171,11 +172,17 @@ def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private:
             _check_unchanged(path, was)
             real.unlink(missing_ok=True)
             return
-        mode = 0o600
+        mode, owner = 0o600, None
         with contextlib.suppress(FileNotFoundError):
-            mode = stat.S_IMODE(real.stat().st_mode) & (0o700 if private else 0o7777)
+            found = real.stat()
+            if not found.st_mode & _WRITABLE:
+                raise _unusable(path, "is write-protected")
+            mode = stat.S_IMODE(found.st_mode) & (0o700 if private else 0o7777)
+            owner = found.st_uid, found.st_gid
         temp = real.with_name(f".{real.name}.goat-{secrets.token_hex(4)}")
         with new_file(temp, data):
+            if owner is not None and owner[0] != temp.stat().st_uid:
+                os.chown(temp, *owner)  # root may; a file of anybody else's is refused
             temp.chmod(mode)
             _check_unchanged(path, was)
             temp.replace(real)

@@ -18,6 +18,7 @@ from goat_mcp.cli.hosts.own_entry import (
     ServeOptions,
     changed_entry,
     command_exists,
+    first_of,
     launch_of,
     other_upstreams,
     own_entry,
@@ -181,17 +182,15 @@ def plan_install(
     ours = own_names(file.host, entries)
     if not ours:
         return Change(file.path, file.data, _with_us(file, (), into, environment, options))
-    name = OWN_NAME if OWN_NAME in ours else ours[0]
-    entry = entries[name]
-    is_stale = not command_exists(launch_of(file.host, entry)[0])
-    if not is_stale and options == NO_OPTIONS:
-        return Change(file.path, file.data, file.data)
-    changed = changed_entry(file.host, entry, options)
-    return Change(file.path, file.data, file.data if changed == entry else _replaced(file, name, changed))
-
-
-def _replaced(file: HostFile, name: str, entry: Mapping[str, Any]) -> bytes:
-    return file.changed(remove=[name], add={name: entry})
+    first = first_of(ours)
+    changed: dict[str, Any] = {}
+    for name in ours:
+        # The options are for one entry: several of ours differ on purpose.
+        own_options = options if name == first else NO_OPTIONS
+        if own_options != NO_OPTIONS or not command_exists(launch_of(file.host, entries[name])[0]):
+            changed[name] = changed_entry(file.host, entries[name], own_options)
+    changed = {name: entry for name, entry in changed.items() if entry != entries[name]}
+    return Change(file.path, file.data, file.changed(remove=[*changed], add=changed) if changed else file.data)
 
 
 def _with_us(

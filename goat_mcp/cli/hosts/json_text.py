@@ -35,7 +35,9 @@ def read_json(text: str, *, with_comments: bool) -> dict[str, Any]:
     try:
         found = json.loads(plain, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as broken:
-        raise NotJson(f"line {broken.lineno}, column {broken.colno}: {broken.msg}") from None
+        is_with_comments = not with_comments and _can_be_read(text)
+        what = "JSON has no comments and no comma behind the last item" if is_with_comments else broken.msg
+        raise NotJson(f"line {broken.lineno}, column {broken.colno}: {what}") from None
     except RecursionError:
         raise NotJson("is nested too deeply") from None
     except NotJson:
@@ -45,6 +47,13 @@ def read_json(text: str, *, with_comments: bool) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise NotJson("is not an object")
     return cast("dict[str, Any]", found)
+
+
+def _can_be_read(text: str) -> bool:
+    with contextlib.suppress(NotJson):
+        read_json(text, with_comments=True)
+        return True
+    return False
 
 
 def edited_json(
@@ -198,7 +207,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise NotJson(f"holds {twice!r} twice in one object; which one counts is anybody's guess")
+        raise NotJson(f"holds {twice!r} twice in one object; it is not clear which one counts")
     return found
 
 

@@ -66,6 +66,11 @@ def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
     return [name for name, entry in entries.items() if is_goat(*launch_of(host, entry))]
 
 
+def first_of(names: Sequence[str]) -> str:
+    """Of several entries of ours the one that gets options."""
+    return OWN_NAME if OWN_NAME in names else names[0]
+
+
 def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
     """Program and arguments of an entry; empty if it has none."""
     fields = entry_fields(entry)

@@ -57,7 +57,7 @@ def one_source(host: Host, environment: HostEnvironment, project: Path | None) -
     """The file that is written for a host. Raises `ToolError(INPUT)` if it has none of that kind."""
     found = next(sources_of(host, environment, project), None)
     if found is None:
-        kind = "for a project" if project is not None else "of its user that we know on this system"
+        kind = "for a project" if project is not None else "that goat-mcp can edit"
         raise ToolError(ErrorCode.INPUT, f"{host.title} has no file {kind}", _where_else(host, project))
     return found
 
@@ -77,6 +77,11 @@ class Unreadable:
     host: Host
     path: Path | None
     problem: ToolError
+
+    @property
+    def why(self) -> str:
+        """The problem without the names of the host and the file, for a place that shows them already."""
+        return self.problem.message.removeprefix(f"{self.host.title}'s file ").removeprefix(f"{self.path}: ")
 
 
 def readable_sources(

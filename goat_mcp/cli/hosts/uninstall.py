@@ -40,7 +40,9 @@ def plan_eject(receipts: Receipts, *, keep_changes: bool) -> Ejection:
     now = read_host_file(HOSTS[last.host], last.file, last.root)
     if now.data is not None and sha256(now.data) == last.wrote_sha256:
         return Ejection(last, Change(last.file, now.data, last.before))
-    kept = _changes_since(last, now)
+    if now.data is None and keep_changes:
+        return Ejection(last, Change(last.file, None, last.before))
+    kept = ["the file was deleted"] if now.data is None else _changes_since(last, now)
     if not keep_changes:
         differs = "".join(f"\n  {line}" for line in kept) or "\n  only comments, order or spaces"
         raise ToolError(

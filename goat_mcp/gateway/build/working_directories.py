@@ -41,7 +41,10 @@ def check_state(state: StateDirectory) -> None:
 def refused_by_state(problem: OSError, state: StateDirectory) -> BrokenSettings | None:
     """What to say where the problem is with the state directory or something in it; None for any other."""
     named = problem.filename
-    if not isinstance(named, str) or not Path(named).is_relative_to(state.path):
+    if not isinstance(named, str):
+        return None
+    is_missing_parent = state.path.is_relative_to(named) and not os.path.lexists(named)
+    if not is_missing_parent and not Path(named).is_relative_to(state.path):
         return None
     below = "" if Path(named) == state.path else f" ({named})"
     return _unusable(state, f"{problem.strerror}{below}")

@@ -61,6 +61,19 @@ def test_an_entry_that_names_a_workspace_or_is_off_is_fine(tmp_path: Path, more:
     assert found(tmp_path) == []
 
 
+def test_of_two_entries_each_gets_a_fix_that_works_for_it(tmp_path: Path) -> None:
+    write(tmp_path, "claude-desktop", {"goat": OURS, "g2": OURS})
+
+    fixes = [
+        one.fix for one in examine_host_files(HostEnvironment("linux", tmp_path, {}), has_workspace=False).findings
+    ]
+
+    assert fixes == [
+        "Name one: goat-mcp install claude-desktop --workspace DIR",
+        "Add --workspace DIR to the arguments of g2 in that file, or take g2 out.",
+    ]
+
+
 def test_a_command_that_is_gone_must_be_fixed(tmp_path: Path) -> None:
     write(tmp_path, "cursor", {"goat": {"command": str(tmp_path / "gone" / "goat-mcp"), "args": ["serve"]}})
 
@@ -77,4 +90,6 @@ def test_a_file_that_cannot_be_read_is_found_and_the_others_are_looked_at(tmp_pa
         ("host_file", "config.toml", "warning"),
         *NO_WORKSPACE,
     ]
-    assert examine_host_files(HostEnvironment("linux", tmp_path, {}), has_workspace=True).count == 3
+    examined = examine_host_files(HostEnvironment("linux", tmp_path, {}), has_workspace=True)
+    assert examined.count == 3
+    assert [one.detail.startswith(str(tmp_path)) for one in examined.findings] == [False, False]  # `about` names it

@@ -64,6 +64,14 @@ def test_objects_on_the_way_are_made() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "place"), [("// mine\n{}", "line 1, column 1"), ('{\n  "a": 1,\n}', "line 3, column 1")]
+)
+def test_where_comments_are_not_allowed_that_is_said(text: str, place: str) -> None:
+    with pytest.raises(NotJson, match=f"^{place}: JSON has no comments and no comma behind the last item$"):
+        read_json(text, with_comments=False)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("[1]", "is not an object"),

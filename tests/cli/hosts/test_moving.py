@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,50 @@ def test_a_link_stays_a_link_and_the_file_behind_it_keeps_its_rights(tmp_path: P
 
     assert desk.file.is_symlink() and real.stat().st_mode & 0o777 == 0o640
     assert [*desk.entries()] == ["goat"]
+
+
+def test_a_file_that_was_deleted_comes_back_as_it_was_only_if_that_is_wanted(tmp_path: Path) -> None:
+    before = b'{"mcpServers": {"a": {"command": "a"}}}\n'
+    desk = Desk(tmp_path, "cursor", before)
+    desk.move()
+    desk.file.unlink()
+
+    with pytest.raises(ToolError, match="the file was deleted"):
+        desk.eject()
+    desk.eject(keep_changes=True)
+
+    assert desk.file.read_bytes() == before
+
+
+def test_of_several_entries_of_ours_those_with_a_command_that_is_gone_get_todays(tmp_path: Path) -> None:
+    gone = {"command": str(tmp_path / "gone" / "goat-mcp"), "args": ["serve", "--mode", "plan"]}
+    desk = Desk(tmp_path, "cursor", json.dumps({"mcpServers": {"g2": gone, "goat": gone}}).encode())
+
+    desk.install()
+
+    assert [Path(entry["command"]).exists() for entry in desk.entries().values()] == [True, True]
+    assert [entry["args"][-2:] for entry in desk.entries().values()] == [["--mode", "plan"]] * 2
+
+
+def test_a_write_protected_file_is_left_alone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}}}')
+    desk.file.chmod(0o444)
+
+    with pytest.raises(ToolError, match="is write-protected"):
+        desk.move()
+
+    assert desk.file.read_bytes() == b'{"mcpServers": {"a": {"command": "a"}}}'
+    assert desk.file.stat().st_mode & 0o777 == 0o444
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_keeps_its_owner(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}}}')
+    os.chown(desk.file, 12345, 12345)
+
+    desk.move()
+
+    assert [*desk.entries()] == ["goat"] and (desk.file.stat().st_uid, desk.file.stat().st_gid) == (12345, 12345)
 
 
 def test_equal_launches_of_two_hosts_are_one_and_equal_names_are_two(tmp_path: Path) -> None:

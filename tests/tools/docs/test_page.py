@@ -78,8 +78,9 @@ def test_the_page_of_a_tool_says_all_there_is_to_say_of_it() -> None:
 
     assert document(tool).markdown() == (
         "# mcp__x__send\n\nSend it.\n\n"
-        "| toolset | side effect | risk | hints |\n| --- | --- | --- | --- |\n"
-        "| upstream | network | high | repeating changes nothing more, reaches beyond the workspace |\n\n"
+        "| effects | toolset | side effect | risk | hints |\n| --- | --- | --- | --- | --- |\n"
+        "| uses the network | upstream | network | high "
+        "| repeating changes nothing more, reaches beyond the workspace |\n\n"
         "## Input\n\n"
         "| field | type | default | meaning |\n| --- | --- | --- | --- |\n"
         "| `to` | string | required | Who\\|what for |\n| `times` | integer | 1 |  |\n\n"
@@ -101,7 +102,7 @@ def test_a_registered_tools_own_long_text_is_on_its_page() -> None:
 
 
 def test_a_tool_that_is_off_says_what_turns_it_on() -> None:
-    assert document(described("Do it."), "Ask.").markdown().startswith("# X\n\nDo it.\n\n**Off.** Ask.\n\n| toolset")
+    assert document(described("Do it."), "Ask.").markdown().startswith("# X\n\nDo it.\n\n**Off.** Ask.\n\n| effects")
 
 
 def test_a_tool_without_input_says_so() -> None:
