@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.cli.hosts.host import HostEnvironment, WorkspaceSource
-from goat_mcp.cli.hosts.own_entry import command_exists, first_of, launch_of, names_workspace, own_names
+from goat_mcp.cli.hosts.own_entry import first_of, launch_of, missing_part, names_workspace, own_names
 from goat_mcp.cli.hosts.sources import Source, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.json_values import mapping
@@ -58,13 +58,12 @@ def _entries_examined(source: Source, has_workspace: bool) -> Iterator[Finding]:
         entry = mapping(entries[name])
         if entry.get("disabled") is True or entry.get("enabled") is False:
             continue
-        command, _ = launch_of(host, entry)
         where = f"{host.title} starts goat-mcp ({name} in {source.file.path})"
-        if not command_exists(command):
+        if missing := missing_part(*launch_of(host, entry)):
             yield Finding(
                 id="host_entry_command",
                 about=host.name,
-                detail=f"{where} with {command}, which does not exist",
+                detail=f"{where} with {missing}, which does not exist",
                 fix=f"Write today's command: goat-mcp install {host.name}",
                 exit_code=USAGE,
             )

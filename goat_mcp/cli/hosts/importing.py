@@ -17,9 +17,9 @@ from goat_mcp.cli.hosts.own_entry import (
     OWN_NAME,
     ServeOptions,
     changed_entry,
-    command_exists,
     first_of,
     launch_of,
+    missing_part,
     other_upstreams,
     own_entry,
     own_launch,
@@ -187,7 +187,7 @@ def plan_install(
     for name in ours:
         # The options are for one entry: several of ours differ on purpose.
         own_options = options if name == first else NO_OPTIONS
-        if own_options != NO_OPTIONS or not command_exists(launch_of(file.host, entries[name])[0]):
+        if own_options != NO_OPTIONS or missing_part(*launch_of(file.host, entries[name])):
             changed[name] = changed_entry(file.host, entries[name], own_options)
     changed = {name: entry for name, entry in changed.items() if entry != entries[name]}
     return Change(file.path, file.data, file.changed(remove=[*changed], add=changed) if changed else file.data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
 def changed_entry(host: Host, entry: Any, options: ServeOptions) -> dict[str, Any]:
     """An entry of ours with other options. What else it says stays; a command that is gone is replaced by today's."""
     command, args = launch_of(host, entry)
-    if not command_exists(command):
+    if missing_part(command, args):
         rest = args[args.index(_SERVE) + 1 :] if _SERVE in args else []
         command, start = own_launch(None)
         args = [*start, *rest]
@@ -135,9 +136,15 @@ def _relaunched(entry: Any, command: str, args: Sequence[str]) -> dict[str, Any]
     return {**fields, key: command, "args": list(args)}
 
 
-def command_exists(command: str) -> bool:
-    """Whether a host that has the PATH of this process could start it."""
-    return shutil.which(command) is not None
+def missing_part(command: str, args: Sequence[str]) -> str:
+    """What of a command line is not there: the program, or the file that `uvx --from` would start. Empty if all is.
+
+    The program is looked for as by a host that has the PATH of this process.
+    """
+    if shutil.which(command) is None:
+        return command
+    files = [Path(value) for flag, value in pairwise(args) if flag == "--from"]
+    return next((str(file) for file in files if file.is_absolute() and not file.exists()), "")
 
 
 def names_workspace(host: Host, entry: Any) -> bool:

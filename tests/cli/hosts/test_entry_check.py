@@ -11,6 +11,8 @@ import pytest
 
 from goat_mcp.cli.hosts.entry_check import examine_host_files
 from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, changed_entry
+from goat_mcp.cli.hosts.table import HOSTS
 
 OURS = {"command": sys.executable, "args": ["-m", "goat_mcp", "serve"]}
 FILES = {
@@ -78,6 +80,22 @@ def test_a_command_that_is_gone_must_be_fixed(tmp_path: Path) -> None:
     write(tmp_path, "cursor", {"goat": {"command": str(tmp_path / "gone" / "goat-mcp"), "args": ["serve"]}})
 
     assert found(tmp_path) == [("host_entry_command", "cursor", "error")]
+
+
+def test_a_file_that_uvx_would_start_and_that_is_gone_must_be_fixed_and_install_does_it(tmp_path: Path) -> None:
+    wheel = tmp_path / "goat_mcp-0.1.0-py3-none-any.whl"
+    wheel.touch()
+    # Any program will do for uvx: it is not started.
+    uvx = {"command": sys.executable, "args": ["--from", str(wheel), "goat-mcp", "serve", "--mode", "plan"]}
+    write(tmp_path, "cursor", {"goat": uvx})
+    assert found(tmp_path) == []
+
+    wheel.unlink()
+
+    (finding,) = examine_host_files(HostEnvironment("linux", tmp_path, {}), has_workspace=False).findings
+    assert f"with {wheel}, which does not exist" in finding.detail
+    again = changed_entry(HOSTS["cursor"], uvx, NO_OPTIONS)
+    assert str(wheel) not in again["args"] and again["args"][-3:] == ["serve", "--mode", "plan"]
 
 
 def test_a_file_that_cannot_be_read_is_found_and_the_others_are_looked_at(tmp_path: Path) -> None:
