@@ -17,6 +17,7 @@ from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.redaction import Redactor, is_likely_secret
 
+_MAX_LINE = 4000
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
 project = click.option(
     "--project",
@@ -43,7 +44,14 @@ def shown_diff(change: Change) -> str:
     )
     names = [str(change.path) if data is not None else "(no file)" for data in (change.before, change.after)]
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), names[0], names[1], lineterm="")
-    return escaped(redactor.text("\n".join(lines)))
+    return escaped("\n".join(map(_shortened, redactor.text("\n".join(lines)).split("\n"))))
+
+
+def _shortened(line: str) -> str:
+    """Without the middle of a line that no person reads to its end: some hosts write all they keep on one."""
+    left_out = len(line) - _MAX_LINE
+    half = _MAX_LINE // 2
+    return f"{line[:half]} ... {left_out} characters ... {line[-half:]}" if left_out > 0 else line
 
 
 def say_diff(change: Change) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli.hosts.host import HostEnvironment
-from goat_mcp.cli.hosts.own_entry import command_exists, launch_of, own_names
+from goat_mcp.cli.hosts.own_entry import launch_of, missing_part, own_names
 from goat_mcp.cli.hosts.sources import is_here, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.server_records import age, last_runs
@@ -76,7 +76,7 @@ def _hosts() -> tuple[list[str], list[str], list[str], list[str], int]:
     for source in sources:
         entries = source.file.entries
         if ours := own_names(source.host, entries):
-            is_stale = not any(command_exists(launch_of(source.host, entries[name])[0]) for name in ours)
+            is_stale = all(missing_part(*launch_of(source.host, entries[name])) for name in ours)
             (stale if is_stale else with_us).append(source.host.name)
         elif is_here(source, environment):
             without.append(source.host.name)

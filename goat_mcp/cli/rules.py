@@ -25,7 +25,7 @@ from goat_mcp.cli.listed_rules import (
 )
 from goat_mcp.cli.own_file import edit_alone
 from goat_mcp.cli.rule_edits import RuleChange, changed_rules, removed_rules
-from goat_mcp.cli.terminal import escaped, print_table, say
+from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.why import why
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -104,7 +104,7 @@ _change(Effect.DENY, "Refuse calls in every mode: goat-mcp rules deny 'Read(./se
 def _say(change: RuleChange, dry_run: bool) -> None:
     change.edit.say(dry_run=dry_run)
     for line in change.lines(dry_run=dry_run):
-        click.echo(escaped(line))
+        say(line)
 
 
 @rules.command()
@@ -128,7 +128,7 @@ def remove(which: Sequence[str], dry_run: bool, as_json: bool) -> None:
     for change in changes:
         _say(change, dry_run)
     for one in gone if dry_run else forgotten:
-        click.echo(escaped(f"{'would be ' if dry_run else ''}forgotten: {one.rule.text}{place_of(one)}"))
+        say(f"{'would be ' if dry_run else ''}forgotten: {one.rule.text}{place_of(one)}")
 
 
 @rules.command()
@@ -142,7 +142,7 @@ def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps([remembered_fields(one) for one in gone]))
     for one in gone if not as_json else ():
-        click.echo(escaped(f"forgotten: {one.rule.text}{place_of(one)}"))
+        say(f"forgotten: {one.rule.text}{place_of(one)}")
 
 
 def _forget(which: Sequence[str], workspace: Sequence[Path] = ()) -> list[RememberedRule]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.terminal import confirmed, escaped, print_table
+from goat_mcp.cli.terminal import confirmed, escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -60,11 +60,11 @@ def store(name: str, rest: Sequence[str], from_stdin: bool, as_json: bool) -> No
     if as_json:
         click.echo(json.dumps(_fields(secrets, stored) | {"replaced": was_there, "reference": f"${{secret:{name}}}"}))
         return
-    click.echo(f"{'Replaced' if was_there else 'Stored'} {name} in {place}.")
+    say(f"{'Replaced' if was_there else 'Stored'} {name} in {place}.")
     if was_there:
-        click.echo("Running servers start the upstreams that use it again, with the new value.")
+        say("Running servers start the upstreams that use it again, with the new value.")
     else:
-        click.echo(f"Write ${{secret:{name}}} where it is wanted: in env or headers of an upstream entry.")
+        say(f"Write ${{secret:{name}}} where it is wanted: in env or headers of an upstream entry.")
 
 
 @secret.command("list")
@@ -99,9 +99,9 @@ def show(as_json: bool, **selection: Any) -> None:
     for who, names in users:
         for missing in sorted(names - known):
             text = f"goat-mcp: {who} wants {missing}, which is not stored; store it: goat-mcp secret set {missing}"
-            click.echo(escaped(text), err=True)
+            say(text, err=True)
     if not found:
-        click.echo("No secrets are stored. Store one: goat-mcp secret set NAME", err=True)
+        say("No secrets are stored. Store one: goat-mcp secret set NAME", err=True)
 
 
 @secret.command()
@@ -131,9 +131,9 @@ def remove(name: str, yes: bool, as_json: bool, **selection: Any) -> None:
     if as_json:
         click.echo(json.dumps({"removed": name, "used_by": used_by}))
         return
-    click.echo(f"Removed {name}.")
+    say(f"Removed {name}.")
     if used_by:
-        click.echo(escaped(f"{', '.join(used_by)} cannot be used until you store it again."), err=True)
+        say(f"{', '.join(used_by)} cannot be used until you store it again.", err=True)
 
 
 def _confirm(name: str, used_by: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ def _users(selection: dict[str, Any]) -> list[tuple[str, set[str]]]:
     try:
         settings = flags.settings_from(**selection)
     except ToolError as broken:
-        click.echo(escaped(f"goat-mcp: what uses secrets is not known: {broken.message}"), err=True)
+        say(f"goat-mcp: what uses secrets is not known: {broken.message}", err=True)
         return []
     keys = {"agent.key": settings.agent.key, "web.search.key": settings.web.search.key}
     in_settings: list[tuple[str, Any]] = [(key, value.get_secret_value()) for key, value in keys.items()]
@@ -192,7 +192,7 @@ def _entries(settings: Settings) -> Iterator[DeclaredEntry]:
         try:
             yield from entries_of(file, settings.contents.get(file))
         except BrokenUpstreamsFile as broken:
-            click.echo(escaped(f"goat-mcp: {broken.message}"), err=True)
+            say(f"goat-mcp: {broken.message}", err=True)
     if (manifests := read(settings)) is not None:
         for document in manifests.users.upstreams:
             yield DeclaredEntry(document.name, dict(document.entry), document.document.file)

@@ -23,7 +23,7 @@ from goat_mcp.settings.yaml_text import REMOVED, edited_yaml, read_yaml
 from goat_mcp.state.directory import StateDirectory, config_folder
 from goat_mcp.state.trust import FILE_NAME
 from goat_mcp.state.trust.project import whole_project
-from goat_mcp.state.trust.settings_file import SettingsFile, find_project_file
+from goat_mcp.state.trust.settings_file import BrokenFile, SettingsFile, find_project_file
 from goat_mcp.state.trust.store import TrustStore
 
 _NO_SETTINGS = "# settings of goat-mcp\n"
@@ -112,13 +112,20 @@ def _trusted(path: Path, after: str) -> str:
     """The hash of the project with `after` in its file; empty if the user has not trusted it as it is.
 
     Of the files that it names, what they hold now counts: a tool may change one as soon as the settings are written.
+    Raises `ToolError` for a link: a project could have other files edited.
     """
-    found = find_project_file(path.parent)
+    try:
+        found = find_project_file(path.parent)
+    except BrokenFile as broken:
+        raise ToolError(ErrorCode.CONFIG, str(broken), "Nothing was changed.") from None
     known = TrustStore(StateDirectory.default()).of(path)
     if found is None or known is None:
         return ""
-    now = whole_project(found, path_keys())
-    then = whole_project(SettingsFile(found.path, after.encode()), path_keys())
+    try:
+        now = whole_project(found, path_keys())
+        then = whole_project(SettingsFile(found.path, after.encode()), path_keys())
+    except BrokenFile:
+        return ""  # a file that it names cannot be read
     same = all(then.contents.get(file, data) == data for file, data in now.contents.items())
     return then.sha256 if same and now.sha256 == known.sha256 else ""
 

@@ -81,7 +81,8 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def confirmed(question: str) -> bool:
     """Whether the person at the terminal answers with yes."""
-    say(f"{question} Type yes: ", err=True, ends_line=False)
+    say(f"{question} Type yes:", err=True, ends_line=False)
+    click.echo(" ", err=True, nl=False)
     return sys.stdin.readline().strip().lower() == "yes"
 
 

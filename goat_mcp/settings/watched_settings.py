@@ -68,6 +68,7 @@ class WatchedSettings:
         self._at_start = self._read = settings
         self._is_open = is_open
         self._was_open = False
+        self._states: dict[Path, FileState | None] = {file: file_state(file) for file in settings.watched_files}
         self._followers: list[Follower] = []
         self._seen = self._look()
 
@@ -91,23 +92,33 @@ class WatchedSettings:
 
     @property
     def waiting_for_restart(self) -> Sequence[str]:
-        """The settings, and parts of files that they name, that have changed since the start and are not followed."""
+        """The settings, files, and parts of files that they name, that have changed since the start and are not
+        followed."""
+        unread = [f"{file} (tools may write to it)" for file in self._unread()]
         if self._read is self._at_start:
-            return ()
+            return unread
         followed = self._followed(self._read)
         keys = (key for key in setting_keys() if key not in followed)
         found = [key for key in keys if _value(self._read, key) != _value(self._at_start, key)]
         before, now = self._at_start.catalog.toolsets, self._read.catalog.toolsets
         found += [f"catalog.toolsets ({name})" for name in now if name in AT_START_ONLY and name not in before]
-        return [*found, *self.also_waiting]
+        return [*found, *self.also_waiting, *unread]
+
+    def _unread(self) -> Sequence[Path]:
+        """The files that have changed since they were read, and are not read again."""
+        return [file for file, state in self._states.items() if file_state(file) != state and self.is_open(file)]
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Look at the files again and again, until cancelled. `changed` is called after each change of them, when
         their settings are in force or `problem` says why not."""
+        reported: Sequence[Path] = []
         while self._read.watched_files:
             await anyio.sleep(LOOK_S)
             # Off the event loop: a file may lie on a disk that takes its time.
             look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
+            if (unread := await anyio.to_thread.run_sync(self._unread, abandon_on_cancel=True)) != reported:
+                reported = unread
+                changed()
             if not look or look == self._seen:
                 continue
             await anyio.sleep(SETTLED_S)
@@ -118,6 +129,7 @@ class WatchedSettings:
             except (ToolError, OSError) as broken:
                 await self._load_without_project(broken)
             self._seen = look
+            self._states.update(look)
             changed()
 
     async def _load(self, *, keeps_project: bool) -> None:

@@ -245,3 +245,26 @@ def test_a_folder_that_cannot_be_made_is_named(shell: Shell) -> None:
         assert done.returncode == 1
         assert "cannot be made" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_project_whose_settings_file_is_a_link_has_no_other_file_edited(shell: Shell, file: Path) -> None:
+    (shell.folder / "goat-mcp.yaml").symlink_to(file)
+    before = file.read_text()
+
+    for words in ("config set --project mode plan", "rules deny --project Bash", "disable --project Bash"):
+        done = shell.run(*words.split())
+        assert done.returncode == 1
+        assert "is a symbolic link" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert file.read_text() == before
+
+
+def test_a_trusted_project_that_names_a_file_which_is_gone_is_edited_and_no_longer_trusted(shell: Shell) -> None:
+    named = write(shell.folder / "servers.json", '{"mcpServers": {}}')
+    write(shell.folder / "goat-mcp.yaml", "upstreams: [servers.json]\n")
+    trust = json.loads(shell.run("trust", ".", "--json").stdout)
+    ok(shell, "trust", ".", "--yes", trust["sha256"])
+    named.unlink()
+
+    assert "Traceback" not in shell.run("config", "set", "--project", "mode", "plan").stderr
+    assert "mode: plan" in (shell.folder / "goat-mcp.yaml").read_text()

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,17 @@ def test_a_restarted_server_is_another_process_and_its_neighbour_is_not(shell: S
     after = {name: wire.text(f"mcp__{name}__pid", {}) for name in ("one", "two")}
     assert after["one"] != before["one"]
     assert after["two"] == before["two"]
+
+
+def test_of_restarts_at_the_same_time_each_succeeds(shell: Shell, wire: Wire) -> None:
+    done(shell, "add", "one", "--no-check", "--", sys.executable, str(PLAIN))
+    wire.listed_with("mcp__one__pid")
+    publishes(shell)
+
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(done, shell, "restart", "one") for _ in range(2)]
+
+    assert [one.result()["running"][0]["state"] for one in running] == ["ready", "ready"]
 
 
 def test_a_server_that_does_not_start_again_is_named_and_one_that_nobody_has(shell: Shell, wire: Wire) -> None:

@@ -146,6 +146,7 @@ async def test_a_file_that_tools_may_write_stays_as_it_was(tmp_path: Path, own: 
 
         assert now.denied == ()
         assert now.watched.files == ()
+        assert list(now.watched.waiting_for_restart) == [f"{own} (tools may write to it)"]
 
 
 def trust(tmp_path: Path) -> None:

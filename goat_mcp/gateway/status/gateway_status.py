@@ -22,7 +22,6 @@ from goat_mcp.core.version import __version__
 from goat_mcp.files.search.deadline import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.status.last_runs import record_key
-from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode, UpstreamStatus
@@ -74,7 +73,7 @@ class GatewayStatus:
             "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],
-            "watched_files": [str(file) for file in _watched_files(self._settings)],
+            "watched_files": [str(file) for file in self._watched_files()],
             "notices": list(self._settings.notices),
             "permissions": self._permissions(),
             "sandbox": self._sandbox_state(),
@@ -92,6 +91,13 @@ class GatewayStatus:
                 if not problem.is_fatal
             ],
         }
+
+    def _watched_files(self) -> Sequence[Path]:
+        """Those that are read again when they change, whether they are there or not."""
+        settings, is_open = self._settings, self._services.directories.tools_may_write
+        default = settings.default_upstreams
+        files = (*settings.upstreams, *([default] if default is not None else ()), *settings.watched_files)
+        return [one for one in files if one not in settings.contents and not (is_open(one) or is_open(one.resolve()))]
 
     def without_secrets(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """May run in any thread."""
@@ -151,13 +157,6 @@ class GatewayStatus:
         if reason:
             return {"kind": "none", "reason": f"goat-mcp runs as root and can make no cgroup: {reason}"}
         return {"kind": "cgroup", "reason": ""}
-
-
-def _watched_files(settings: Settings) -> Sequence[Path]:
-    """Those that are read again when they change, whether they are there or not."""
-    default = settings.default_upstreams
-    files = (*settings.upstreams, *([default] if default is not None else ()), *settings.watched_files)
-    return [file for file in files if file not in settings.contents]
 
 
 def _for_anybody(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,7 @@ class RestartRequests:
         self._telemetry = telemetry
         self._redactor = redactor
         self._seen: set[str] = set()
+        self._one_at_a_time: dict[str, anyio.Lock] = {}
 
     async def watch(self) -> None:
         """Until cancelled."""
@@ -102,8 +103,10 @@ class RestartRequests:
         await self._answer(request, {"state": "starting" if is_known else "unknown"})
         if not is_known:
             return
-        self._telemetry.warning("upstream is started again, as the user wants it", upstream=name)
-        status = await self._upstreams.restarted(name, STARTS_WITHIN_S)
+        # The second of two requests would end what the first one waits for.
+        async with self._one_at_a_time.setdefault(name, anyio.Lock()):
+            self._telemetry.warning("upstream is started again, as the user wants it", upstream=name)
+            status = await self._upstreams.restarted(name, STARTS_WITHIN_S)
         if status is not None:
             told = {"reason_code": str(status.reason_code), "detail": status.detail, "tool_count": status.tool_count}
             await self._answer(request, self._redactor.tree({"state": str(status.state), **told}))

@@ -240,6 +240,9 @@ class WatchedFiles:
     def _content_now(self, file: Path) -> bytes:
         if file in self._read and self._stays(file):
             return self._read[file]
+        if file.exists() and not file.is_file():
+            # A pipe that nobody writes to would hold up the watcher for good.
+            raise BrokenUpstreamsFile(file, "is not a regular file", "Give the path of a readable JSON file.")
         return _own_content(file) if file == own_upstreams_file() else _content(file)
 
     def _stays(self, file: Path) -> bool:

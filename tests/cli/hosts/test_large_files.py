@@ -22,3 +22,12 @@ def test_the_diff_of_a_file_with_a_picture_in_it_is_shown_at_once_and_without_se
 
     assert time.process_time() - started < 5  # of this process alone; minutes if each letter of a word begins a search
     assert '+    "goat": {' in shown and SECRET not in shown
+
+
+def test_a_line_of_megabytes_is_shown_without_its_middle() -> None:
+    before = json.dumps({"mcpServers": {"a": {"command": "x"}}, "history": ["y" * 100] * 10_000})
+
+    after = before.replace('"a":', '"goat": {"command": "goat-mcp"}, "a":')
+    shown = shown_diff(Change(Path("x.json"), before.encode(), after.encode()))
+
+    assert '+{"mcpServers": {"goat": {' in shown and shown.endswith("]}") and len(shown) < 10_000

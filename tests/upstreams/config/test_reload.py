@@ -228,6 +228,19 @@ async def test_a_changed_file_is_read_again_and_a_broken_one_is_reported_and_cha
         await becomes(gateway, {"c": "", "e": "config_error"})
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX only")
+async def test_a_pipe_in_place_of_a_file_is_reported_and_does_not_hold_up_what_comes_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    write(file, entries_of(a={"command": "a"}))
+    async with serving(tmp_path, file) as gateway:
+        file.unlink()
+        os.mkfifo(file)
+        await becomes(gateway, {"a": "", "servers.json": "config_error"})
+
+        write(file, entries_of(b={"command": "b"}))
+        await becomes(gateway, {"b": ""})
+
+
 async def test_the_users_own_file_counts_once_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # CFG-4
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
