@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,6 +81,13 @@ class Stage:
         claude.mkdir(parents=True)
         (claude / "claude_desktop_config.json").write_text('{"mcpServers": {}}\n')
         self.one = self._servers("one.json", {"weather": self.entry("weather.py")})
+
+    def end_left_servers(self) -> None:
+        """End the hanging servers that a killed program has left: their command names our folder."""
+        for command in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                if str(self.project / "hangs.py").encode() in command.read_bytes().split(b"\0"):
+                    os.kill(int(command.parent.name), signal.SIGKILL)
 
     def entry(self, script: str) -> dict[str, object]:
         return {"command": sys.executable, "args": [str(self.project / script)]}
@@ -210,24 +218,26 @@ def measured(stage: Stage, job: Job, found: Mapping[str, Sequence[str]], say: Ca
 
 def _run_once(stage: Stage, command: Sequence[str], run: Run) -> None:
     started = time.monotonic()
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=stage.project,
-        env=stage.env(),
-        start_new_session=True,
-    ) as process:
-        try:
-            printed, _ = process.communicate(timeout=LIMIT_S)
-            run.code = str(process.returncode)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            printed, _ = process.communicate()
-            run.code = f"none after {LIMIT_S:.0f} s"
-    run.seconds.append(time.monotonic() - started)
-    run.printed = printed.decode("utf-8", "replace")
+    # A file and no pipe: a server that a program leaves behind would hold that open.
+    with tempfile.TemporaryFile() as printed:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            cwd=stage.project,
+            env=stage.env(),
+            start_new_session=True,
+        ) as process:
+            try:
+                run.code = str(process.wait(LIMIT_S))
+            except subprocess.TimeoutExpired:
+                run.code = f"none after {LIMIT_S:.0f} s"
+                os.killpg(process.pid, signal.SIGKILL)
+        run.seconds.append(time.monotonic() - started)
+        printed.seek(0)
+        run.printed = printed.read().decode("utf-8", "replace")
+    stage.end_left_servers()
 
 
 def page(stage: Stage, results: Sequence[tuple[Job, Mapping[str, Run]]], found: Mapping[str, Sequence[str]]) -> str:
