@@ -497,6 +497,7 @@ IN_MEMORY = {
     "upstreams/transports/callers:Callers._notices": "of one connection, which is of one principal",
     "upstreams/transports/connection:Connection._param_headers": "schemas of an upstream",
     "upstreams/transports/callers:Callers._of_url": "of one connection, which is of one principal",
+    "settings/watched_settings:WatchedSettings._states": "files of the operator",
 }
 
 
