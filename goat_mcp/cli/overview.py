@@ -164,7 +164,7 @@ def _upstream_files() -> list[Path]:
     if settings.is_file():
         from goat_mcp.settings.yaml_text import read_yaml
 
-        with suppress(OSError, ValueError, ToolError):
+        with suppress(OSError, ValueError, ToolError):  # `doctor` says what is wrong with the file
             tree = read_yaml(settings.read_text("utf-8"))
             if "upstreams" in tree:
                 return [settings.parent / Path(str(name)).expanduser() for name in items(tree["upstreams"])]

@@ -53,7 +53,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
         raise click.UsageError("--token-file and --no-token belong to --http")
     if sys.platform != "win32":
         signal.signal(signal.SIGINT, _leave)  # while it starts; a running server has a handler of its own
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how a person ends it
         if http is None and sys.stdin.isatty():
             _say(_FOR_A_PERSON)
         from goat_mcp.server.run import run_http, run_stdio

@@ -90,7 +90,7 @@ class SecretStore:
             else:
                 entry |= {"kept_in": "file", "value": value}
                 if entries.get(name, {}).get("kept_in") == "keyring":
-                    with suppress(KeyringTrouble):
+                    with suppress(KeyringTrouble):  # it has just refused the new value as well
                         self._keyring.delete(SERVICE, name)
             self._write({**entries, name: entry})
         return _described(name, entry)

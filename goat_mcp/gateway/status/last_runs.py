@@ -90,7 +90,7 @@ class LastRuns:
     def all(self) -> dict[str, LastRun]:
         """By key."""
         found: dict[str, LastRun] = {}
-        with suppress(OSError):
+        with suppress(OSError):  # none yet, or not readable: nothing to show
             for file in sorted((self._state.path / _FOLDER).iterdir()):
                 if file.suffix == _SUFFIX and (run := _read(file)) is not None:
                     found[file.stem] = run
@@ -100,7 +100,7 @@ class LastRuns:
         """Note what is new, and remove what is about upstreams that are gone. Never raises: it is a convenience."""
         keys = {config.name: record_key(config) for config in configs}
         now = {keys[status.name]: status for status in statuses if status.server and status.name in keys}
-        with suppress(OSError):
+        with suppress(OSError):  # a full disk must not stop the server that it describes
             if self._seen is None:
                 self._forget_others(now.keys())
             before = self._seen or {}

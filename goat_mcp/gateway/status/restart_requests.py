@@ -51,7 +51,7 @@ class RestartRequest:
     def end(self) -> None:
         """Remove what it and earlier requests left."""
         for file in self._folder.iterdir():
-            with suppress(OSError):
+            with suppress(OSError):  # another process was faster
                 is_old = time.time() - file.stat().st_mtime > MAX_AGE_S
                 if is_old or file.name.removeprefix(TEMP_PREFIX).startswith(self._id):
                     file.unlink()

@@ -100,7 +100,7 @@ def save_body(page: Page, spill: SpillFiles) -> Path:
             file.write(page.body)
     except OSError as problem:
         if path is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # what is reported is why it could not be written
                 path.unlink()
         raise ToolError(
             ErrorCode.IO,
