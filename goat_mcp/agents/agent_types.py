@@ -20,6 +20,7 @@ import anyio.to_thread
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from goat_mcp.calls.permissions.mode import Mode
+from goat_mcp.core import posix
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
 from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.problem_words import demand_of
@@ -307,7 +308,7 @@ def _user_files() -> Iterator[tuple[Path, partial[bytes]]]:
 
 def _user_content(path: Path) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, os.O_RDONLY | posix.O_NONBLOCK)
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):

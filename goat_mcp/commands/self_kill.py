@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from goat_mcp.commands.shell.script_parsing import read_script
+from goat_mcp.core import posix
 from goat_mcp.processes.process_table import command_line, living_process
 
 _SERVER_NAMES = ("goat-mcp", "goat_mcp")
@@ -71,5 +72,5 @@ def _kill(arguments: Sequence[str]) -> bool:
         del words[:2]
     elif words and words[0].startswith("-") and words[0] != "--":
         del words[:1]
-    us = {str(os.getpid()), "$PPID", "${PPID}", "-1", f"-{os.getpgrp()}"}
+    us = {str(os.getpid()), "$PPID", "${PPID}", "-1", f"-{posix.getpgrp()}"}
     return any(word in us for word in words)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
+from goat_mcp.core import posix
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER
@@ -33,7 +34,7 @@ _HEADING_CHARS = 120
 _HEAD_BYTES = 8 * 1024
 _NO_SLUG = re.compile(r"[\W_]+")
 _SUFFIX = ".md"
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ_FLAGS = os.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK
 
 Scope = Literal["project", "global"]
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.core import platform
 from goat_mcp.core.author_errors import handler_failed
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, text_block
@@ -135,7 +136,7 @@ def start_problem(file: Path) -> tuple[str, str] | None:
         start = opened.read(_READ_BYTES)
     first = start.split(_END_OF_LINE, 1)[0]
     if not first.startswith(b"#!"):
-        if b"\0" in start or os.name != "posix":
+        if b"\0" in start or not platform.HAS_FILE_MODES:
             return None  # a compiled program
         return f"{file.name} does not say what runs it", "write #!/bin/sh, or what it is written in, as its first line"
     if first.endswith(b"\r"):

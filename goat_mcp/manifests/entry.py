@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from goat_mcp.core import posix
 from goat_mcp.manifests.fields import Fields
 from goat_mcp.state.file_safety import why_writable
 
@@ -232,7 +233,7 @@ def url_problem(url: str) -> tuple[str, str] | None:
 MAX_HASHED_BYTES = 16 * 1024 * 1024
 """An argument may name a file of any size; a longer one is identified by its state only."""
 _GONE = "-"
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ_FLAGS = os.O_RDONLY | posix.O_NONBLOCK
 
 
 @dataclass(frozen=True)

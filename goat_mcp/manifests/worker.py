@@ -23,6 +23,8 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
 
+from goat_mcp.core import posix
+
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 MAX_LOG_LINES = 200
 """Of one call; warnings and what is graver by themselves. The server bounds what it writes, too (`handler_log`)."""
@@ -202,7 +204,7 @@ class Worker:
         self._is_fork = False
         self.is_over = False  # the server sends nothing more
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._enter_fork)
+            posix.register_at_fork(after_in_child=self._enter_fork)
 
     def _enter_fork(self) -> None:
         """A handler has forked: requests and answers are its parent's."""

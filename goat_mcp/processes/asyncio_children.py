@@ -8,13 +8,15 @@ import sys
 from collections.abc import Callable
 from typing import cast
 
+from goat_mcp.core import platform, posix
+
 
 def watch_exits_without_threads() -> None:
     """For the event loops that this process runs from now on. Where the kernel cannot do it nothing changes."""
-    if sys.version_info >= (3, 12) or not hasattr(os, "pidfd_open"):
+    if sys.version_info >= (3, 12) or not platform.HAS_PIDFD:
         return
     try:
-        os.close(os.pidfd_open(os.getpid()))
+        os.close(posix.pidfd_open(os.getpid()))
     except OSError:  # an old kernel, or a container that forbids it
         return
     asyncio.set_child_watcher(asyncio.PidfdChildWatcher())  # pyright: ignore[reportDeprecated]  # this is 3.11

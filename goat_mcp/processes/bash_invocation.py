@@ -11,6 +11,8 @@ import shutil
 import sys
 import tempfile
 
+from goat_mcp.core import posix
+
 _LOWEST_DESCRIPTOR = 100
 """Where bash's own and a script's `exec 3>file` descriptors do not come."""
 
@@ -84,7 +86,7 @@ def script_descriptor(script: str) -> int:
     """A descriptor that reads `script` from its beginning. The caller closes it."""
     data = script.encode("utf-8")
     if sys.platform == "linux":
-        descriptor = os.memfd_create("script", os.MFD_CLOEXEC)
+        descriptor = posix.memfd_create("script")
     else:
         with tempfile.TemporaryFile(prefix="script-") as file:
             descriptor = os.dup(file.fileno())

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from goat_mcp.core import posix
 from goat_mcp.processes.bash_invocation import reported_directory
 from goat_mcp.processes.output_capture import SeparateStreams
 
@@ -53,7 +54,7 @@ class CommandPipes:
             (self._status_end, self._read_status),
         ):
             if descriptor >= 0:
-                os.set_blocking(descriptor, False)
+                posix.set_blocking(descriptor, False)
                 self.watch(descriptor, read)
 
     def watch(self, descriptor: int, read: Callable[[], None]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import anyio
 
+from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
@@ -71,7 +72,7 @@ class LoginPath:
             output = late.output or b""
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, 9)  # what its start files left running as well
+                posix.killpg(child.pid, 9)  # what its start files left running as well
             child.wait()
             if child.stdout is not None:
                 child.stdout.close()
@@ -86,7 +87,7 @@ def _users_shell() -> str:
     try:
         import pwd
 
-        return pwd.getpwuid(os.getuid()).pw_shell
+        return pwd.getpwuid(posix.getuid()).pw_shell
     except (ImportError, KeyError):
         return os.environ.get("SHELL", "")
 

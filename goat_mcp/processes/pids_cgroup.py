@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from goat_mcp.core import posix
 from goat_mcp.processes.mount_table import mounts_of_kind
 from goat_mcp.processes.process_table import living_process
 
@@ -116,7 +117,7 @@ class PidsCgroups:
                 # A cgroup that holds processes, as ours does, can only have children of this type.
                 _write(path / "cgroup.type", "threaded")
             _write(path / "pids.max", str(max_processes))
-            descriptor = os.open(path / own.join_file, os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = os.open(path / own.join_file, os.O_WRONLY)
         except OSError:
             self._remove(path)
             raise
@@ -197,7 +198,7 @@ def _own_name() -> str:
 
 def _write(path: Path, text: str) -> None:
     """Not `Path.write_text`, which makes a file if there is none."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, text.encode())
     finally:
@@ -205,7 +206,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _is_root() -> bool:
-    return os.geteuid() == 0
+    return posix.geteuid() == 0
 
 
 def _reason(problem: OSError) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from goat_mcp.core import platform, posix
 from goat_mcp.processes.process_table import (
     Process,
     environment_contains,
@@ -29,7 +30,7 @@ def boot_ticks() -> int:
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     if clock is None:
         return 0
-    return int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK")) - 5
+    return int(time.clock_gettime(clock) * posix.sysconf("SC_CLK_TCK")) - 5
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class ProcessTree:
         for _ in range(_KILL_ROUNDS):
             if not members:
                 return True
-            self._signal(members, signal.SIGKILL)
+            self._signal(members, posix.SIGKILL)
             await anyio.sleep(_KILL_PAUSE_S)
             members = await anyio.to_thread.run_sync(self.members)
         return not members
@@ -99,17 +100,17 @@ class ProcessTree:
             send_signal(member, number)
             if number is signal.SIGTERM:
                 # One that is stopped would otherwise not see it before KILL.
-                send_signal(member, signal.SIGCONT)
+                send_signal(member, posix.SIGCONT)
 
 
 def send_signal(process: Process, number: signal.Signals) -> None:
     """Signal exactly this process, never one that got its number since. A process that is gone is no error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if not hasattr(os, "pidfd_open"):
+        if not platform.HAS_PIDFD:
             os.kill(process.pid, number)
             return
         try:
-            descriptor = os.pidfd_open(process.pid)
+            descriptor = posix.pidfd_open(process.pid)
         except ProcessLookupError:
             return
         except OSError:  # an old kernel, or no descriptor left
@@ -118,6 +119,6 @@ def send_signal(process: Process, number: signal.Signals) -> None:
         try:
             now = living_process(process.pid)
             if now is not None and now.started == process.started:
-                signal.pidfd_send_signal(descriptor, number)
+                posix.pidfd_send_signal(descriptor, number)
         finally:
             os.close(descriptor)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import subprocess
 import time
@@ -14,6 +13,7 @@ from enum import StrEnum
 import anyio
 import anyio.to_thread
 
+from goat_mcp.core import platform, posix
 from goat_mcp.processes.bash_invocation import is_keeper, is_wrapper
 from goat_mcp.processes.command_pipes import CommandPipes
 from goat_mcp.processes.launch import Launch
@@ -141,9 +141,9 @@ class RunningCommand:
         await self.gone.wait()
 
     def _watch_exit(self) -> None:
-        if hasattr(os, "pidfd_open"):
+        if platform.HAS_PIDFD:
             with contextlib.suppress(OSError):
-                descriptor = os.pidfd_open(self.pid)
+                descriptor = posix.pidfd_open(self.pid)
                 self._pipes.watch(descriptor, lambda: self._on_exit(descriptor))
                 return
         waiting = self._loop.run_in_executor(None, self._process.wait)
@@ -219,7 +219,7 @@ class RunningCommand:
         if self._pipes.has_reporters:
             return True
         try:
-            os.killpg(self.pid, 0)
+            posix.killpg(self.pid, 0)
         except (ProcessLookupError, PermissionError):
             return False
         return True

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from goat_mcp.core import posix
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import living_process
 
@@ -45,7 +46,7 @@ class StopSignals:
         """Block SIGTERM in the calling thread. Returns False, and does nothing, where senders are not told."""
         if sys.platform != "linux":
             return False
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        posix.set_signal_mask(posix.SIG_BLOCK, {signal.SIGTERM})
         return True
 
     def start(self) -> None:
@@ -123,8 +124,8 @@ def unblocked_for_children() -> Generator[None]:
     if not hasattr(signal, "pthread_sigmask") or not isinstance(signal.getsignal(signal.SIGTERM), _WhileUnblocked):
         yield
         return
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        posix.set_signal_mask(posix.SIG_BLOCK, {signal.SIGTERM})

@@ -26,6 +26,7 @@ import mcp_types as types
 from mcp.shared._context_streams import ContextSendStream
 from mcp.shared.message import SessionMessage
 
+from goat_mcp.core import posix
 from goat_mcp.core.restart import Restart
 from goat_mcp.server.stdio.frame_writer import FrameWriter, OpenRequests
 
@@ -78,7 +79,7 @@ class RestartHandoff:
         if hasattr(signal, "sigpending") and signal.SIGTERM in signal.sigpending():
             return  # somebody wants it to end
         if hasattr(signal, "pthread_sigmask"):
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM})
         with tempfile.TemporaryFile() as file:
             kept = {
                 "greeting": self.greeting,

@@ -9,6 +9,8 @@ import os
 import stat
 from pathlib import Path
 
+from goat_mcp.core import platform, posix
+
 _ROOT = 0
 _UNMAPPED = 65534
 """Whom a folder of the host's root belongs to, seen from a container with users of its own."""
@@ -16,16 +18,16 @@ _UNMAPPED = 65534
 
 def why_not_ours(found: os.stat_result) -> str:
     """Why a file that should be the user's own is not; empty if it is."""
-    if os.name != "posix" or found.st_uid == os.geteuid():
+    if not platform.HAS_FILE_MODES or found.st_uid == posix.geteuid():
         return ""
     return f"belongs to another user (uid {found.st_uid})"
 
 
 def why_writable(found: os.stat_result) -> str:
     """How somebody else could change what is there; empty if nobody can. The system's own files are trusted."""
-    if os.name != "posix":
+    if not platform.HAS_FILE_MODES:
         return ""
-    if found.st_uid not in (os.geteuid(), _ROOT, _UNMAPPED):
+    if found.st_uid not in (posix.geteuid(), _ROOT, _UNMAPPED):
         return why_not_ours(found)
     if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _is_private_group(found.st_gid)):
         return f"can be written by others (mode {stat.S_IMODE(found.st_mode):04o})"
@@ -34,7 +36,7 @@ def why_writable(found: os.stat_result) -> str:
 
 def why_readable(found: os.stat_result) -> str:
     """How somebody else could read what is there; empty if nobody can."""
-    if os.name != "posix" or not found.st_mode & 0o077:
+    if not platform.HAS_FILE_MODES or not found.st_mode & 0o077:
         return ""
     return f"can be read by others (mode {stat.S_IMODE(found.st_mode):04o})"
 
@@ -45,13 +47,13 @@ def why_folder_unsafe(folder: Path, *, shared_is_safe: bool = False) -> str:
     A shared folder such as /tmp may be above it, since nobody renames there what is not theirs; for `folder` itself
     `shared_is_safe` says. Raises `OSError`.
     """
-    if os.name != "posix":
+    if not platform.HAS_FILE_MODES:
         return ""
     real = folder.resolve(strict=True)
     for place in (real, *real.parents):
         found = place.stat()
         is_shared = (shared_is_safe or place != real) and bool(found.st_mode & stat.S_ISVTX)
-        if is_shared and found.st_uid in (os.geteuid(), _ROOT, _UNMAPPED):
+        if is_shared and found.st_uid in (posix.geteuid(), _ROOT, _UNMAPPED):
             continue
         if reason := why_writable(found):
             return f"is in {place}, which {reason}"
@@ -65,7 +67,7 @@ def _is_private_group(group: int) -> bool:
 
     try:
         entry = grp.getgrgid(group)
-        name = pwd.getpwuid(os.geteuid()).pw_name
+        name = pwd.getpwuid(posix.geteuid()).pw_name
     except KeyError:
         return False
     return entry.gr_name == name and set(entry.gr_mem) <= {name}
@@ -83,7 +85,7 @@ def read_secret_file(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
 
     What was checked is what is read. Raises `UnsafeFile`, and `FileNotFoundError` if there is none.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW if os.name == "posix" else os.O_RDONLY
+    flags = os.O_RDONLY | posix.O_NONBLOCK | posix.O_NOFOLLOW if platform.HAS_FILE_MODES else os.O_RDONLY
     try:
         descriptor = os.open(path, flags)
     except FileNotFoundError:
@@ -118,7 +120,7 @@ def create_secret_file(path: Path, text: str) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if reason := _folder_problem(path):
             raise UnsafeFile(reason)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise
     except OSError as problem:

@@ -36,7 +36,7 @@ def new_file(path: Path, data: bytes, *, synced: bool = True) -> Generator[None]
 
     If that fails the file is removed. Raises `OSError`.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -73,7 +73,7 @@ def set_aside(path: Path, warn: Warn = no_warning) -> Path | None:
 def _sync_folder(folder: Path) -> None:
     """Some systems cannot, and the file is whole there all the same."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

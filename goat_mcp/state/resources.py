@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from goat_mcp.core import posix
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import (
     OUTPUT_URI,
@@ -135,7 +136,7 @@ class SpillResource:
 
 def _read_output(path: Path) -> Reading | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(path, os.O_RDONLY | posix.O_NOFOLLOW)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:

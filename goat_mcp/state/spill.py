@@ -73,7 +73,7 @@ class SpillFiles:
         """
         plain = _NOT_IN_STEM.sub("_", stem)[:_STEM_CHARS]
         path = self.folder / f"{plain}-{secrets.token_hex(8)}{suffix}"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         return path, descriptor
 
     def write(self, stem: str, text: str, suffix: str = ".txt") -> Path:

@@ -21,9 +21,10 @@ async def main():
 
 if sys.argv[1] == "forbidden":
     import os
+    from goat_mcp.core import posix
     def forbidden(pid, flags=0):
         raise PermissionError(1, "no")
-    os.pidfd_open = forbidden
+    os.pidfd_open = posix.pidfd_open = forbidden
 watch_exits_without_threads()
 asyncio.run(main())
 """

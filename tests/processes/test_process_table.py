@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.core import platform
 from goat_mcp.processes import process_table
 from goat_mcp.processes.process_table import Process, living_process, living_processes
 from tests.processes.processes import running
@@ -39,7 +40,7 @@ async def test_a_tree_ends_without_proc_and_without_pidfd(tmp_path: Path, monkey
     runner = Runner(tmp_path)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(process_table, "HAS_PROC", False)
-        elsewhere.delattr(os, "pidfd_open", raising=False)
+        elsewhere.setattr(platform, "HAS_PIDFD", False)
         command = runner.start(f"(sleep {sleep} & sleep {sleep}); echo not reached")
         command.end_at(0.3)
         assert await command.wait_gone(60)

@@ -41,7 +41,7 @@ class Mailbox:
         """Store a letter. It is on disk when this returns; raises `OSError` where it could not be stored."""
         line = json.dumps(asdict(letter)).encode() + b"\n"
         with self._locked():
-            descriptor = os.open(self._letters, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._letters, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             size = os.fstat(descriptor).st_size
             try:
                 if size - self._cursor() + len(line) > MAX_UNREAD_BYTES:

@@ -18,6 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.core import platform, posix
+from goat_mcp.state.file_lock import try_lock, unlock
+
 
 def rotated_files(path: Path) -> list[tuple[int, Path]]:
     """The finished files beside `path` with their numbers, oldest first."""
@@ -38,11 +41,6 @@ def next_number(path: Path) -> int:
     kept = rotated_files(path)
     return kept[-1][0] + 1 if kept else 1
 
-
-try:
-    import fcntl
-except ImportError:  # Windows: one process per file only
-    fcntl = None
 
 NO_LINE = "0" * 64
 """`prev` of the very first line."""
@@ -139,14 +137,11 @@ class ChainFile:
         deadline_s = time.monotonic() + (LOCK_WAIT_S if wait_s is None else wait_s)
         while True:
             descriptor = self._open()
-            if fcntl is not None and descriptor != self._held:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    if time.monotonic() >= deadline_s:
-                        raise OSError(errno.EBUSY, "another process holds the file", str(self.path)) from None
-                    time.sleep(_LOCK_PAUSE_S)
-                    continue
+            if descriptor != self._held and not try_lock(descriptor):
+                if time.monotonic() >= deadline_s:
+                    raise OSError(errno.EBUSY, "another process holds the file", str(self.path))
+                time.sleep(_LOCK_PAUSE_S)
+                continue
             try:
                 self._facts = os.lstat(self.path)
                 if self._facts.st_ino == self._inode:
@@ -156,15 +151,15 @@ class ChainFile:
             self.close()
 
     def _unlock(self) -> None:
-        if fcntl is not None and self._descriptor not in (None, self._held):
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        if self._descriptor is not None and self._descriptor != self._held:
+            unlock(self._descriptor)
 
     def _open(self) -> int:
         if self._descriptor is None:
             _check_folder(self.path.parent)
             # Reading is for the last line, which others may have written.
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
-            descriptor = os.open(self.path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NONBLOCK
+            descriptor = os.open(self.path, flags | posix.O_NOFOLLOW, 0o600)
             try:
                 _check_file(descriptor, self.path)
             except OSError:
@@ -243,7 +238,7 @@ def _to_the_second(now_s: int) -> str:
 
 
 def _end_of_file(file: Path) -> tuple[int, str, int]:
-    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(file, os.O_RDONLY | posix.O_NOFOLLOW)
     try:
         return _last_line(descriptor, os.fstat(descriptor).st_size)
     finally:
@@ -253,7 +248,7 @@ def _end_of_file(file: Path) -> tuple[int, str, int]:
 def _last_line(descriptor: int, size: int) -> tuple[int, str, int]:
     """Number and hash of what the next line follows, and the length of a line that was not written whole."""
     start = max(0, size - 3 * MAX_LINE_BYTES)
-    lines = os.pread(descriptor, size - start, start).split(b"\n")
+    lines = posix.pread(descriptor, size - start, start).split(b"\n")
     torn = lines.pop()
     seq = next((seq for line in reversed(lines) if (seq := _seq_of(line)) is not None), 0)
     if torn:
@@ -272,7 +267,7 @@ def _seq_of(line: bytes) -> int | None:
 
 def _check_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name == "posix" and folder.stat().st_mode & _OTHERS_WRITE:
+    if platform.HAS_FILE_MODES and folder.stat().st_mode & _OTHERS_WRITE:
         raise Unsafe(errno.EPERM, "others can write in its folder", str(folder))
 
 
@@ -282,8 +277,8 @@ def _check_file(descriptor: int, path: Path) -> None:
         raise Unsafe(errno.EPERM, "not a regular file", str(path))
     if facts.st_nlink > 1:
         raise Unsafe(errno.EPERM, "it has a second name (a hard link)", str(path))
-    if os.name == "posix":
-        if facts.st_uid != os.geteuid():
+    if platform.HAS_FILE_MODES:
+        if facts.st_uid != posix.geteuid():
             raise Unsafe(errno.EPERM, "it belongs to another user", str(path))
         if facts.st_mode & _OTHERS:
-            os.fchmod(descriptor, 0o600)
+            posix.fchmod(descriptor, 0o600)

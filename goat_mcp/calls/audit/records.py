@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from goat_mcp.calls.audit.call_record import server_of
-from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, fcntl, rotated_files
+from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, rotated_files
+from goat_mcp.state.file_lock import lock, unlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ def record_files(path: Path) -> Generator[RecordFiles]:
         except FileNotFoundError:
             if not rotated_files(path):
                 raise
-        if growing is not None and fcntl is not None:
-            fcntl.flock(growing, fcntl.LOCK_SH)
+        if growing is not None:
+            lock(growing.fileno(), shared=True)
         try:
             opened: list[tuple[int, BinaryIO, int]] = []
             for number, file in rotated_files(path):
@@ -72,8 +73,8 @@ def record_files(path: Path) -> Generator[RecordFiles]:
             if growing is not None and not any(_same(growing, kept) for _, kept, _ in opened):
                 opened.append((0, growing, os.fstat(growing.fileno()).st_size))
         finally:
-            if growing is not None and fcntl is not None:
-                fcntl.flock(growing, fcntl.LOCK_UN)
+            if growing is not None:
+                unlock(growing.fileno())
         yield RecordFiles(tuple(opened), path)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
+from goat_mcp.core import posix
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_safety import why_not_ours, why_writable
 from goat_mcp.state.private_file import write_private
@@ -73,11 +74,11 @@ class RememberedRules:
             json.dumps({"allow": text, "principal": principal, **place, "ts": round(time.time(), 3)}) + "\n"
             for text in texts
         ]
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NOFOLLOW
         descriptor = os.open(folder / f"{self._scope}.jsonl", flags, 0o600)
         try:
             size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            if size and posix.pread(descriptor, 1, size - 1) != b"\n":
                 lines.insert(0, "\n")  # the last writer was killed in the middle of a line
             os.write(descriptor, "".join(lines).encode())
             os.fsync(descriptor)
@@ -127,7 +128,7 @@ class RememberedRules:
 
     def _text(self) -> str:
         """Raises `OSError` for a file that somebody else could have written."""
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(self.path, os.O_RDONLY | posix.O_NOFOLLOW)
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
             found = os.fstat(file.fileno())
             if why := why_not_ours(found) or why_writable(found):

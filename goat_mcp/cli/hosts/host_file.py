@@ -15,6 +15,7 @@ from typing import Any, cast
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
 from goat_mcp.cli.hosts.toml_text import NotToml, edited_toml, read_toml
+from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.state.private_file import new_file
@@ -144,7 +145,7 @@ def read_bytes(path: Path) -> bytes | None:
     """What a file holds; None if there is none. Raises `ToolError(IO)`."""
     try:
         # A pipe that nobody writes to must not hold us up.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | posix.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as problem:
@@ -182,7 +183,7 @@ def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private:
         temp = real.with_name(f".{real.name}.goat-{secrets.token_hex(4)}")
         with new_file(temp, data):
             if owner is not None and owner[0] != temp.stat().st_uid:
-                os.chown(temp, *owner)  # root may; a file of anybody else's is refused
+                posix.chown(temp, *owner)  # root may; a file of anybody else's is refused
             temp.chmod(mode)
             _check_unchanged(path, was)
             temp.replace(real)

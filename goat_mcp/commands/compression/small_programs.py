@@ -11,6 +11,7 @@ from pathlib import Path
 
 from goat_mcp.commands.compression.compressor import Compressed
 from goat_mcp.commands.shell.words import Words
+from goat_mcp.core import posix
 from goat_mcp.files.search.priority import PriorityOrder
 
 _ENTRY = re.compile(
@@ -193,7 +194,7 @@ def _first_line(words: Words, lines: Sequence[str], name: str, directory: str | 
 def _line_of_end(file: Path, lines: Sequence[str]) -> int:
     """The number that the first of `lines` has in the file, if it ends with them; else 0."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | posix.O_NONBLOCK)
     except (OSError, ValueError):
         return 0
     with os.fdopen(descriptor, "rb") as opened:

@@ -17,6 +17,7 @@ from goat_mcp.commands.sandbox.confinement import ETC, Bounds, InnerListener, Jo
 from goat_mcp.commands.sandbox.no_follow import NoFollow
 from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.placeholders import Placeholders
+from goat_mcp.core import posix
 from goat_mcp.processes.mount_table import mounts_of_kind
 
 
@@ -218,7 +219,7 @@ class Bubblewrap:
             options += _link_options(bounds, mounts)
             temporary = _temporary_mount(bounds, mounts)
             if bounds.temporary is not None and temporary:
-                folder = os.open(bounds.temporary, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                folder = os.open(bounds.temporary, posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW)
                 options += ["--bind-fd", _keep(folder, own_fds), temporary, "--setenv", "TMPDIR", temporary]
             options += [*_environment_options(job, mounts, inner, temporary), "--chdir", str(job.directory)]
             # The root only leads to mounts, too. After all mounts: their directories are made in it.
@@ -281,7 +282,7 @@ def _system_options(own_fds: list[int]) -> list[str]:
             options += ["--ro-bind", name, name]
         else:
             with suppress(FileNotFoundError, PermissionError):
-                file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                file = os.open(path, os.O_RDONLY | posix.O_NONBLOCK)
                 options += ["--perms", "0444", "--file", _keep(file, own_fds), name]
     # Read-only as a whole: for root the modes of files below /proc/sys refuse nothing, and which files there are
     # differs from kernel to kernel. What a program has open it can still write by /proc/self/fd.
@@ -388,7 +389,7 @@ def _environment_options(job: Job, mounts: Sequence[Mount], inner: InnerListener
 
 def _file_of(data: bytes) -> int:
     """A descriptor that reads `data`."""
-    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    descriptor = posix.memfd_create("sandbox")
     while data:
         data = data[os.write(descriptor, data) :]
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -72,7 +72,7 @@ def _confine(options: dict[str, list[str]]) -> None:
 
 
 def _rule(path: str, rights: int, on_files: int) -> tuple[int, int]:
-    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    fd = os.open(path, os.O_PATH)
     is_directory = os.fstat(fd).st_mode & 0o170000 == 0o040000
     return fd, rights if is_directory else rights & on_files
 

@@ -8,9 +8,11 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-_DIRECTORY = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_ANY = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+from goat_mcp.core import posix
+
+_DIRECTORY = posix.O_PATH | posix.O_DIRECTORY
+_ANY = posix.O_PATH
+_NO_FOLLOW = posix.O_NOFOLLOW
 
 
 class NoFollow:

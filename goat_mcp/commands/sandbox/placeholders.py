@@ -24,7 +24,9 @@ from pathlib import Path
 from goat_mcp.commands.sandbox.git_directories import WatchedFolder, entries_of
 from goat_mcp.commands.sandbox.no_follow import NoFollow
 from goat_mcp.commands.sandbox.temporary_folders import SESSIONS, remove_stale_sessions
+from goat_mcp.core import posix
 from goat_mcp.files.workspace.protected import RESUMED, SET_ASIDE
+from goat_mcp.state.file_lock import lock, try_lock
 
 _MAX_SHOWN = 5
 
@@ -96,15 +98,13 @@ class Placeholders:
     @contextlib.contextmanager
     def _exclusive(self) -> Generator[None]:
         """No other thread or process changes anything meanwhile."""
-        import fcntl
-
         with self._lock:
-            lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                lock(descriptor)
                 yield
             finally:
-                os.close(lock)
+                os.close(descriptor)
 
     def _ours_of(self, covered: Sequence[Path]) -> tuple[Path, ...]:
         there = {path for path in covered if os.path.lexists(path)} - self._users.keys()
@@ -115,19 +115,17 @@ class Placeholders:
         return tuple(path for path in covered if path not in theirs)
 
     def _open(self) -> None:
-        import fcntl
-
         self._pending_reports += self._clean_up_others()
         self._before_first()
-        self._notes = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._notes, fcntl.LOCK_EX)
+        self._notes = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        lock(self._notes)
 
     def _write(self) -> None:
         watched = {os.fsdecode(path): sorted(one.known) for path, one in self._watched.items()}
         text = json.dumps([[os.fsdecode(path) for path in self._users], watched])
         data = text.encode("utf-8", "surrogateescape")
         # Longer first, so that a crash between the two leaves what can still be read.
-        os.pwrite(self._notes, data + b"\n", 0)
+        posix.pwrite(self._notes, data + b"\n", 0)
         os.ftruncate(self._notes, len(data) + 1)
 
     def _clean_up_others(self) -> tuple[str, ...]:
@@ -142,18 +140,11 @@ class Placeholders:
         return {path for _, covered, _ in self._notes_of_others(alive=True) for path in covered}
 
     def _notes_of_others(self, *, alive: bool) -> Iterable[tuple[Path, list[Path], list[WatchedFolder]]]:
-        import fcntl
-
         for file in sorted(self._folder.glob("*.json")):
             if file == self._file:
                 continue
             with contextlib.suppress(OSError), file.open("rb") as notes:
-                try:
-                    fcntl.flock(notes, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    is_alive = True
-                else:
-                    is_alive = False
+                is_alive = not try_lock(notes.fileno(), shared=True)
                 if is_alive == alive:
                     yield (file, *_parsed(notes.readline()))
 

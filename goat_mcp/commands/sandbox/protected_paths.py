@@ -159,7 +159,7 @@ class ExistingPaths:
         data = {top: {"git": [*map(str, one.git)], "others": [*map(str, one.others)]} for top, one in kept.items()}
         new = file.with_name(f"{file.name}.{secrets.token_hex(4)}.new")
         # ASCII, with escapes for the bytes of names that are no UTF-8.
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as text:
             json.dump(data, text)
         new.replace(file)

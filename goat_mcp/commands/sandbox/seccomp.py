@@ -8,12 +8,13 @@ allowed: the PID namespace, or Landlock, protects other processes. Only x86_64 a
 from __future__ import annotations
 
 import errno
-import os
 import struct
 import sys
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
+
+from goat_mcp.core import posix
 
 _NUMBERS = {
     # name: (x86_64, aarch64)
@@ -127,7 +128,7 @@ def system_call_filter(
     end them by a limit on their time, which is no signal: it may set limits for itself only.
     """
     if machine is None:
-        machine = os.uname().machine if sys.platform == "linux" else ""
+        machine = posix.machine() if sys.platform == "linux" else ""
     calls = system_call_numbers(machine)
     if not calls:
         return None

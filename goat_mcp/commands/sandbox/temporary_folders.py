@@ -16,6 +16,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from goat_mcp.core import posix
+from goat_mcp.state.file_lock import lock, try_lock
+
 SESSIONS = "tmp"
 """The directory in which all processes have their session folders."""
 _HELD = "held-"
@@ -90,28 +93,23 @@ def remove_stale_folders() -> None:
     """Remove the private folders of this user that a crash left."""
 
     def is_stale(status: os.stat_result) -> bool:
-        return status.st_uid == os.geteuid() and time.time() - status.st_mtime > _TOO_YOUNG_S
+        return status.st_uid == posix.geteuid() and time.time() - status.st_mtime > _TOO_YOUNG_S
 
     for path in Path(tempfile.gettempdir()).glob(f"{_PRIVATE}*"):
         _remove_unless_locked(path, is_stale)
 
 
 def _locked(folder: Path) -> int:
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    descriptor = os.open(folder, os.O_RDONLY | posix.O_DIRECTORY)
+    lock(descriptor)  # nobody else can have it: the folder is new
     return descriptor
 
 
 def _remove_unless_locked(folder: Path, is_stale: Callable[[os.stat_result], bool]) -> None:
-    import fcntl
-
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW)
         try:
-            if is_stale(os.fstat(descriptor)):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_stale(os.fstat(descriptor)) and try_lock(descriptor):
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(descriptor)

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from goat_mcp.core import posix
 from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.roots import NO_FOLLOW
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
@@ -24,7 +25,7 @@ LINKED_ABOVE_BYTES = 1024 * 1024
 _COPY_CHUNK_BYTES = 8 * 1024 * 1024
 _UNDER_WAY_S = 3600.0
 """Younger blobs may belong to a change that is not recorded yet."""
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
+_READ_FLAGS = os.O_RDONLY | NO_FOLLOW | posix.O_NONBLOCK
 
 
 class WrongContent(Exception):
@@ -146,7 +147,7 @@ class Blobs:
     def _copy(self, source: int, path: Path, sha256: str) -> None:
         temp = self._temp(sha256)
         digest = hashlib.sha256()
-        target = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        target = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(target, "wb") as file:
                 while chunk := os.read(source, _COPY_CHUNK_BYTES):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from goat_mcp.core import posix
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Ask, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -92,7 +93,7 @@ _CHOICES = (
     Option(_REJECT, "Reject it"),
     Option(_KEEP, "Keep it queued for later"),
 )
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_READ_FLAGS = os.O_RDONLY | posix.O_NOFOLLOW
 
 
 class StagedFiles(DirectFiles):

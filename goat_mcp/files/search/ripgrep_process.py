@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
+from goat_mcp.core import platform, posix
 from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.query import Target
 from goat_mcp.files.search.ripgrep import DATA_MARK, Command
@@ -86,7 +87,7 @@ def _started(
                 cwd=_directory_name(target) if target.is_directory else None,
                 env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
                 pass_fds=() if data_fd is None else (data_fd,),
-                process_group=0 if os.name == "posix" else None,
+                process_group=0 if platform.HAS_FILE_MODES else None,
                 bufsize=0,
                 pipesize=_PIPE_BYTES,
             )
@@ -128,7 +129,7 @@ def _start_confined(
 
 
 def _path_descriptor(path: str, stack: ExitStack) -> int:
-    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    fd = os.open(path, posix.O_PATH)
     stack.callback(os.close, fd)
     return fd
 
@@ -138,7 +139,7 @@ def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
     if data is None:
         return None
     if sys.platform.startswith("linux"):
-        fd = os.memfd_create("search-data")
+        fd = posix.memfd_create("search-data")
     else:
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from goat_mcp.core import posix
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, MAX_PATH_CHARS, NO_FOLLOW, Names, Root, Roots
 
 _OPENAT2 = 437
@@ -58,11 +59,11 @@ class Kernel:
         """Found out by one call: filters in containers answer ENOSYS or EPERM."""
         if self._without_openat2 or not sys.platform.startswith("linux"):
             return False
-        if os.uname().machine.startswith(_OWN_NUMBERS) or self._libc is None:
+        if posix.machine().startswith(_OWN_NUMBERS) or self._libc is None:
             return False
-        root = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        root = os.open("/", posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
         try:
-            os.close(self.open_beneath(root, ".", os.O_PATH | os.O_CLOEXEC))
+            os.close(self.open_beneath(root, ".", posix.O_PATH | posix.O_CLOEXEC))
         except OSError:
             return False
         finally:

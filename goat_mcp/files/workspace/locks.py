@@ -14,13 +14,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from goat_mcp.core import posix
 from goat_mcp.core.context import WAIT_LIMIT_S
 from goat_mcp.core.errors import ErrorCode, ToolError
-
-try:
-    import fcntl
-except ImportError:  # Windows: turns are taken within the process only
-    fcntl = None
+from goat_mcp.state.file_lock import try_lock
 
 FIRST_WAIT_S = 0.002
 LONGEST_WAIT_S = 0.05
@@ -74,8 +71,6 @@ class FileLocks:
             ) from None
 
     async def _between_processes(self, real_path: Path) -> _LockFile | None:
-        if fcntl is None:
-            return None
         path = self._folder / f"{hashlib.sha256(os.fsencode(real_path)).hexdigest()[:32]}.lock"
         wait_s = FIRST_WAIT_S
         while True:
@@ -121,9 +116,9 @@ def open_private(path: Path) -> int:
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
     owner = folder.lstat()
-    if owner.st_uid != os.getuid() or owner.st_mode & 0o022:
+    if owner.st_uid != posix.getuid() or owner.st_mode & 0o022:
         raise PermissionError(errno.EPERM, "not a private folder", str(folder))
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.open(path, os.O_RDWR | os.O_CREAT | posix.O_NOFOLLOW, 0o600)
 
 
 def _still_named(fd: int, path: Path) -> bool:
@@ -131,14 +126,3 @@ def _still_named(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), path.lstat())
     except FileNotFoundError:
         return False
-
-
-def try_lock(fd: int) -> bool:
-    """Take the advisory lock of an open file if nobody has it. Raises OSError if the file system has no locks."""
-    if fcntl is None:
-        raise OSError(errno.ENOSYS, "no advisory locks on this platform")
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.files.workspace.beneath import Beneath, Location
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW, Names, is_kernel_path, split_names
@@ -205,7 +206,7 @@ def _named(
 def _entries(dir_fd: int, most: int) -> Iterator[tuple[str, bool]]:
     """At most `most` names in an open directory, each with whether it is a directory; links count as files."""
     with suppress(OSError):
-        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=dir_fd)
+        fd = os.open(".", os.O_RDONLY | posix.O_DIRECTORY, dir_fd=dir_fd)
         try:
             with os.scandir(fd) as listing:
                 for _, entry in zip(range(most), listing, strict=False):

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 
-DIRECTORY_FLAGS = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+DIRECTORY_FLAGS = posix.O_PATH | posix.O_DIRECTORY
 """A directory to pass as `dir_fd`. O_PATH, if there is one, needs no permission to list it."""
-NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+NO_FOLLOW = posix.O_NOFOLLOW
 KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
 CAN_PIN = os.open in os.supports_dir_fd and bool(NO_FOLLOW)
 MAX_PATH_CHARS = 4096
@@ -173,9 +174,9 @@ def open_without_links(path: Path) -> int:
 
 def private_folder() -> Path:
     """Where the processes of this user meet for locks: the same for all of them, whatever their settings."""
-    if not hasattr(os, "getuid"):
+    if not platform.HAS_FILE_MODES:
         return Path(os.environ.get("TEMP", ".")) / "goat-mcp"
-    return Path(f"/tmp/goat-mcp-{os.getuid()}")  # not TMPDIR: hosts do not pass the same one to all
+    return Path(f"/tmp/goat-mcp-{posix.getuid()}")  # not TMPDIR: hosts do not pass the same one to all
 
 
 def default_roots() -> list[Path]:

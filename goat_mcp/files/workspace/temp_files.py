@@ -15,8 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.files.workspace.locks import open_private, try_lock
+from goat_mcp.core import posix
+from goat_mcp.files.workspace.locks import open_private
 from goat_mcp.files.workspace.roots import NO_FOLLOW
+from goat_mcp.state.file_lock import try_lock
 
 PREFIX = ".goat-mcp-"
 SUFFIX = ".tmp"
@@ -60,7 +62,7 @@ class TempFiles:
     def remove_abandoned(self, parent_fd: int) -> None:
         """Remove what killed writers left in one directory."""
         try:
-            listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
+            listing = os.open(".", os.O_RDONLY | posix.O_DIRECTORY, dir_fd=parent_fd)
         except OSError:
             return  # may not be listed
         try:
@@ -108,7 +110,7 @@ class TempFiles:
 
 def _create(parent_fd: int, name: str) -> int:
     for _ in range(_ATTEMPTS):
-        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | NO_FOLLOW, 0o600, dir_fd=parent_fd)
+        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o600, dir_fd=parent_fd)
         try:
             is_mine = try_lock(fd)
         except OSError:
@@ -126,7 +128,7 @@ def is_temp_name(name: str) -> bool:
 def remove_if_abandoned(parent_fd: int, name: str) -> None:
     """Remove a temporary file that no living process holds."""
     with suppress(OSError):
-        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=parent_fd)
+        fd = os.open(name, os.O_RDONLY | posix.O_NONBLOCK | NO_FOLLOW, dir_fd=parent_fd)
         try:
             is_new = time.time() - os.fstat(fd).st_mtime < GRACE_S
             if is_new and _is_alive(_process_of(name.removeprefix(PREFIX))):

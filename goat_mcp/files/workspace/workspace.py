@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
@@ -34,7 +35,7 @@ from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
 from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, do_nothing
 
 PRIMARY_SIGN = "@"
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+_OPEN_FLAGS = os.O_RDONLY | posix.O_NONBLOCK | posix.O_NOCTTY
 _LITERAL_SIGNS = ("~", "$", "file:")
 
 
@@ -167,7 +168,7 @@ class Workspace:
         Raises `ToolError`: NOT_FOUND with near names, NOT_A_DIRECTORY, PATH_OUTSIDE, IO.
         """
         try:
-            fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS | os.O_DIRECTORY)
+            fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS | posix.O_DIRECTORY)
         except NotADirectoryError as problem:
             if self._beneath.exists(self._root(path), path.names):
                 raise refusals.not_a_directory(path) from None

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from goat_mcp.core import platform, posix
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.opened_file import AnyVersion, FileIdentity, FileVersion, hash_of
@@ -125,7 +126,7 @@ class FileWriter:
                 _Hashing(data) as hashing,
             ):
                 temp.write(data)
-                os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
+                posix.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
                 os.fsync(temp.fd)
                 before(location, None, hashing.hexdigest())
                 if isinstance(expect, AnyVersion):
@@ -236,7 +237,7 @@ def write_in_place(location: Location, data: bytes) -> os.stat_result:
     Returns what is there afterwards. A process killed meanwhile leaves a mixture: there is no second file
     to fall back on.
     """
-    fd = os.open(location.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=location.parent_fd)
+    fd = os.open(location.name, os.O_RDWR | posix.O_NONBLOCK | NO_FOLLOW, dir_fd=location.parent_fd)
     try:
         before = os.fstat(fd)
         _reserve(fd, len(data), before)
@@ -265,7 +266,7 @@ def _reserve(fd: int, size: int, before: os.stat_result) -> None:
     if size <= before.st_size or not hasattr(os, "posix_fallocate"):
         return
     try:
-        os.posix_fallocate(fd, 0, size)
+        posix.posix_fallocate(fd, 0, size)
     except OSError as problem:
         if problem.errno in FULL:
             os.ftruncate(fd, before.st_size)
@@ -318,14 +319,14 @@ def remove_folders(parent_fd: int, made: list[tuple[str, ...]]) -> None:
 
 def sync_directory(parent_fd: int) -> None:
     with suppress(OSError):  # may not be listed, or its file system has no such thing
-        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
+        fd = os.open(".", os.O_RDONLY | posix.O_DIRECTORY, dir_fd=parent_fd)
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
 
 
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW
+_READ_FLAGS = os.O_RDONLY | posix.O_NONBLOCK | NO_FOLLOW
 _ACL = "system.posix_acl_access"
 _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes."""
@@ -369,27 +370,27 @@ class OriginalFile:
         mine = os.fstat(fd)
         if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
             try:
-                os.fchown(fd, found.st_uid, found.st_gid)
+                posix.fchown(fd, found.st_uid, found.st_gid)
             except PermissionError:
                 mode &= ~(stat.S_ISUID | stat.S_ISGID)  # never for another owner than the one who set them
                 with suppress(PermissionError):
-                    os.fchown(fd, -1, found.st_gid)
+                    posix.fchown(fd, -1, found.st_gid)
         self._give_extended(fd)
-        os.fchmod(fd, mode)
+        posix.fchmod(fd, mode)
 
     def _give_extended(self, fd: int) -> None:
-        if not hasattr(os, "listxattr"):
+        if not platform.HAS_EXTENDED_ATTRIBUTES:
             return
         with suppress(OSError):
             source = os.open(self._location.name, _READ_FLAGS, dir_fd=self._location.parent_fd)
             try:
-                names = os.listxattr(source)
-                for name in set(os.listxattr(fd)).difference(names) & {_ACL}:
-                    os.removexattr(fd, name)  # came from the folder's default, and would widen access
+                names = posix.listxattr(source)
+                for name in set(posix.listxattr(fd)).difference(names) & {_ACL}:
+                    posix.removexattr(fd, name)  # came from the folder's default, and would widen access
                 for name in names:
                     if name not in _NOT_COPIED:
                         with suppress(OSError):
-                            os.setxattr(fd, name, os.getxattr(source, name))
+                            posix.setxattr(fd, name, posix.getxattr(source, name))
             finally:
                 os.close(source)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goat_mcp.calls.permissions.rule_set import CurrentRules, FileRules
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.protected import protected_reason
@@ -31,7 +32,7 @@ def check_state(state: StateDirectory) -> None:
         raise _unusable(state, problem.strerror) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _unusable(state, "it may not be written")
-    if os.name == "posix" and mode & 0o022:
+    if platform.HAS_FILE_MODES and mode & 0o022:
         raise BrokenSettings(
             f"state directory {state.path} can be written by others (mode {mode & 0o777:04o})",
             "Name one that only you can write with GOAT_MCP_STATE_DIR.",

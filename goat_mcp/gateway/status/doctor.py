@@ -6,7 +6,6 @@ It reads entries and files, connects to every upstream and lists it; it calls no
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.commands.sandbox.sandbox import SandboxState
+from goat_mcp.core import platform
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -195,7 +195,7 @@ def state_findings(folder: Path) -> Iterator[Finding]:
     A file in a folder that others cannot enter is closed to them, whatever its own mode is: Python gives what it
     compiles the mode of its source.
     """
-    open_files = [] if os.name != "posix" else list(islice(_reachable_files(folder), _MAX_FILES))
+    open_files = [] if not platform.HAS_FILE_MODES else list(islice(_reachable_files(folder), _MAX_FILES))
     if open_files:
         shown = ", ".join(f"{path.relative_to(folder)} (mode {mode:04o})" for path, mode in open_files[:5])
         more = f" and {len(open_files) - 5} more" if len(open_files) > 5 else ""
@@ -233,7 +233,7 @@ def upstream_file_findings(file: Path) -> Iterator[Finding]:
         content: Any = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return  # whoever loads it says so
-    if os.name == "posix" and mode & _OTHERS_WRITE:
+    if platform.HAS_FILE_MODES and mode & _OTHERS_WRITE:
         yield Finding(
             id="config_writable",
             about=str(file),
@@ -241,7 +241,7 @@ def upstream_file_findings(file: Path) -> Iterator[Finding]:
             fix=f"chmod go-w '{file}'",
         )
     secrets = sorted(_written_secrets(content))
-    if secrets and os.name == "posix" and mode & 0o044:
+    if secrets and platform.HAS_FILE_MODES and mode & 0o044:
         yield Finding(
             id="secret_readable",
             about=str(file),

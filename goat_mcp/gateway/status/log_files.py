@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from goat_mcp.core import posix
 from goat_mcp.state.directory import StateDirectory
 
 MAX_BYTES = 1024 * 1024
@@ -47,7 +48,7 @@ class LogWriter:
             if self._bytes + len(data) > MAX_BYTES and self._bytes:
                 self._path.replace(f"{self._path}{_OLDER}")
                 self._bytes = 0
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | posix.O_NOFOLLOW
             descriptor = os.open(self._path, flags, 0o600)
             try:
                 self._bytes += os.write(descriptor, data[:MAX_BYTES])

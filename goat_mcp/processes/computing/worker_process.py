@@ -18,6 +18,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from goat_mcp.core import platform
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -73,9 +74,9 @@ class WorkerProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                cwd="/" if os.name == "posix" else None,
+                cwd="/" if platform.HAS_FILE_MODES else None,
                 env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
-                process_group=0 if os.name == "posix" else None,
+                process_group=0 if platform.HAS_FILE_MODES else None,
             )
             return self._process
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
 import socket
 import struct
@@ -20,6 +19,7 @@ from h11._receivebuffer import ReceiveBuffer  # h11 has no other door to the lin
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from goat_mcp.core import posix
 from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
 
@@ -309,4 +309,4 @@ def is_own_user(connection: Any) -> bool:
         return True
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", credentials)
-    return user in (0, os.getuid())
+    return user in (0, posix.getuid())

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.core import posix
 from goat_mcp.core.json_values import has_more_parts
 from goat_mcp.state.file_safety import why_folder_unsafe, why_readable, why_writable
 from goat_mcp.state.trust import FILE_NAME, has_project_file
@@ -68,7 +69,7 @@ def find_project_file(folder: Path) -> SettingsFile | None:
         return None
     if path.is_symlink():
         raise BrokenFile(f"{path} is a symbolic link; a project's settings file is a file of its own")
-    return SettingsFile(path.resolve(), _read(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))[0])
+    return SettingsFile(path.resolve(), _read(path, os.O_RDONLY | posix.O_NOFOLLOW)[0])
 
 
 def read_bytes(path: Path) -> bytes:
@@ -79,7 +80,7 @@ def read_bytes(path: Path) -> bytes:
 def _read(path: Path, flags: int, max_bytes: int = MAX_BYTES) -> tuple[bytes, os.stat_result]:
     try:
         # A pipe that nobody writes to must not hold up the start.
-        descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, flags | posix.O_NONBLOCK)
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import AnyVersion, FileVersion, Workspace, WrittenFile
 from tests.files.workspace.conftest import Ground, names_in
@@ -293,7 +294,7 @@ def test_after_a_failure_the_old_file_stands_and_nothing_is_left(
     before = path.stat()
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, step, failing(errno.ENOSPC))
+        patch.setattr(posix if step == "fchmod" else os, step, failing(errno.ENOSPC))
         error = refused_write(ground, "@a", seen)
         new = None if step == "rename" else refused_write(ground, "@new/folder/b", None)
 

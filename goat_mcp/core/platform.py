@@ -1,0 +1,47 @@
+"""What the system under us offers. Asked once, by feature and not by name.
+
+Code asks for a feature and says what it does without. Besides this module and `core/posix.py` only the implementations
+behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`.
+What takes a call to the kernel to find out (openat2, Landlock, user namespaces) is asked where it is used.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final, Literal
+
+SystemName = Literal["linux", "macos", "windows"]
+
+_NAMES: Final[dict[str, SystemName]] = {"win32": "windows", "darwin": "macos"}
+SYSTEM: Final[SystemName] = _NAMES.get(sys.platform, "linux")
+"""For what is a matter of the name alone: where a program keeps its files, which words a user knows."""
+
+HAS_DIRECTORY_DESCRIPTORS: Final = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+"""A path can be walked name by name, from one open directory to the next."""
+
+HAS_PATH_DESCRIPTORS: Final = hasattr(os, "O_PATH")
+"""A file can be held open without the permission to read it."""
+
+HAS_PROC: Final = SYSTEM == "linux" and os.path.isdir("/proc/self/fd")  # noqa: PTH112  # this module is on every start
+"""The kernel tells about processes and open files below `/proc`."""
+
+HAS_PIDFD: Final = hasattr(os, "pidfd_open")
+"""A process can be held, so that its number cannot come to mean another one."""
+
+HAS_MEMFD: Final = hasattr(os, "memfd_create")
+"""A file can be in memory alone and be handed to a child."""
+
+HAS_FILE_MODES: Final = hasattr(os, "geteuid")
+"""Files have an owner and mode bits; elsewhere who may read them is in lists that we do not read."""
+
+HAS_EXTENDED_ATTRIBUTES: Final = hasattr(os, "listxattr")
+
+HAS_PROCESS_GROUPS: Final = hasattr(os, "killpg")
+"""A command and what it starts can be ended together by one signal."""
+
+HAS_JOB_OBJECTS: Final = SYSTEM == "windows"
+"""The same on Windows: processes in a job end when its last handle closes."""
+
+HAS_SIGNAL_MASKS: Final = SYSTEM != "windows"
+"""A signal can be held back and waited for; the event loop can handle signals and pipes by itself."""

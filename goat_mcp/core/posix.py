@@ -1,0 +1,148 @@
+"""The calls of POSIX and of Linux under one name on every system, so that every module can be imported everywhere.
+
+A constant that a system does not have is 0. A call that it does not have raises `OSError` with ENOSYS. So nothing here
+says that something is safe to do without: ask `core/platform.py` for the feature before, and do something else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+
+O_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
+O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
+O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
+O_PATH: int = getattr(os, "O_PATH", 0)
+O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
+"""`os.open` sets it by itself; only a call to the kernel that goes another way needs it."""
+O_BINARY: int = getattr(os, "O_BINARY", 0)
+"""Windows changes line ends in what is read and written without it."""
+
+SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Windows ends a process at once on SIGTERM, too."""
+SIGCONT: signal.Signals = getattr(signal, "SIGCONT", signal.SIGTERM)
+SIG_BLOCK: int = getattr(signal, "SIG_BLOCK", 0)
+SIG_UNBLOCK: int = getattr(signal, "SIG_UNBLOCK", 0)
+
+
+def _missing(name: str) -> OSError:
+    return OSError(errno.ENOSYS, f"this system has no {name}")
+
+
+if sys.platform != "win32":
+    from os import chown as chown
+    from os import fchmod as fchmod
+    from os import fchown as fchown
+    from os import getegid as getegid
+    from os import geteuid as geteuid
+    from os import getpgrp as getpgrp
+    from os import getuid as getuid
+    from os import killpg as killpg
+    from os import pread as pread
+    from os import pwrite as pwrite
+    from os import register_at_fork as register_at_fork
+    from os import set_blocking as set_blocking
+    from os import sysconf as sysconf
+
+    def machine() -> str:
+        """The processor's architecture, in the kernel's words: `x86_64`."""
+        return os.uname().machine
+
+    def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
+        """Block or unblock signals for this thread: `SIG_BLOCK`, `SIG_UNBLOCK`."""
+        signal.pthread_sigmask(how, signals)
+
+    def pending_signals() -> set[int]:
+        """Signals that came while they were blocked."""
+        return set(signal.sigpending())
+
+else:
+
+    def chown(path: str | os.PathLike[str], uid: int, gid: int) -> None:
+        raise _missing("chown")
+
+    def fchmod(fd: int, mode: int) -> None:
+        raise _missing("fchmod")
+
+    def fchown(fd: int, uid: int, gid: int) -> None:
+        raise _missing("fchown")
+
+    def getegid() -> int:
+        raise _missing("getegid")
+
+    def geteuid() -> int:
+        raise _missing("geteuid")
+
+    def getpgrp() -> int:
+        raise _missing("getpgrp")
+
+    def getuid() -> int:
+        raise _missing("getuid")
+
+    def killpg(pgid: int, number: int, /) -> None:
+        raise _missing("killpg")
+
+    def pread(fd: int, length: int, offset: int, /) -> bytes:
+        raise _missing("pread")
+
+    def pwrite(fd: int, data: bytes, offset: int, /) -> int:
+        raise _missing("pwrite")
+
+    def register_at_fork(*, after_in_child: Callable[[], object]) -> None:
+        """Nothing to do: this system has no fork."""
+
+    def set_blocking(fd: int, blocking: bool, /) -> None:
+        raise _missing("set_blocking")
+
+    def sysconf(name: str, /) -> int:
+        raise _missing("sysconf")
+
+    def machine() -> str:
+        return os.environ.get("PROCESSOR_ARCHITECTURE", "")
+
+    def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
+        raise _missing("pthread_sigmask")
+
+    def pending_signals() -> set[int]:
+        return set()
+
+
+if sys.platform == "linux":
+    from os import getxattr as getxattr
+    from os import listxattr as listxattr
+    from os import memfd_create as memfd_create
+    from os import pidfd_open as pidfd_open
+    from os import posix_fallocate as posix_fallocate
+    from os import removexattr as removexattr
+    from os import setxattr as setxattr
+    from signal import pidfd_send_signal as pidfd_send_signal
+
+else:
+
+    def getxattr(path: int | str, attribute: str) -> bytes:
+        raise _missing("getxattr")
+
+    def listxattr(path: int | str) -> list[str]:
+        raise _missing("listxattr")
+
+    def memfd_create(name: str, flags: int = 0) -> int:
+        raise _missing("memfd_create")
+
+    def pidfd_open(pid: int, flags: int = 0) -> int:
+        raise _missing("pidfd_open")
+
+    def posix_fallocate(fd: int, offset: int, length: int, /) -> None:
+        raise _missing("posix_fallocate")
+
+    def removexattr(path: int | str, attribute: str) -> None:
+        raise _missing("removexattr")
+
+    def setxattr(path: int | str, attribute: str, value: bytes) -> None:
+        raise _missing("setxattr")
+
+    def pidfd_send_signal(pidfd: int, number: int, /) -> None:
+        raise _missing("pidfd_send_signal")
