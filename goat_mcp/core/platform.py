@@ -8,6 +8,7 @@ What takes a call to the kernel to find out (openat2, Landlock, user namespaces)
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Final, Literal
 
@@ -48,3 +49,6 @@ HAS_JOB_OBJECTS: Final = SYSTEM == "windows"
 
 HAS_SIGNAL_MASKS: Final = SYSTEM != "windows"
 """A signal can be held back and waited for; the event loop can handle signals and pipes by itself."""
+
+HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
+"""A process can be interrupted after so much time of the processor."""

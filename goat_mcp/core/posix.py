@@ -26,6 +26,7 @@ O_BINARY: int = getattr(os, "O_BINARY", 0)
 SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Windows ends a process at once on SIGTERM, too."""
 SIGCONT: signal.Signals = getattr(signal, "SIGCONT", signal.SIGTERM)
+SIGPROF: signal.Signals = getattr(signal, "SIGPROF", signal.SIGTERM)
 SIG_BLOCK: int = getattr(signal, "SIG_BLOCK", 0)
 SIG_UNBLOCK: int = getattr(signal, "SIG_UNBLOCK", 0)
 
@@ -53,6 +54,10 @@ if sys.platform != "win32":
     def machine() -> str:
         """The processor's architecture, in the kernel's words: `x86_64`."""
         return os.uname().machine
+
+    def set_cpu_timer(seconds: float) -> None:
+        """`SIGPROF` comes after so much time of the processor, once. 0 stops the timer."""
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
     def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
         """Block or unblock signals for this thread: `SIG_BLOCK`, `SIG_UNBLOCK`."""
@@ -108,6 +113,9 @@ else:
 
     def machine() -> str:
         return os.environ.get("PROCESSOR_ARCHITECTURE", "")
+
+    def set_cpu_timer(seconds: float) -> None:
+        raise _missing("setitimer")
 
     def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
         raise _missing("pthread_sigmask")
