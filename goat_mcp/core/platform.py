@@ -28,6 +28,9 @@ HAS_PATH_DESCRIPTORS: Final = hasattr(os, "O_PATH")
 HAS_PROC: Final = SYSTEM == "linux" and os.path.isdir("/proc/self/fd")  # noqa: PTH112  # this module is on every start
 """The kernel tells about processes and open files below `/proc`."""
 
+HAS_GETPATH: Final = SYSTEM == "macos"
+"""The same by a call, F_GETPATH: where an open file is, as it is spelled on disk."""
+
 HAS_PIDFD: Final = hasattr(os, "pidfd_open")
 """A process can be held, so that its number cannot come to mean another one."""
 
