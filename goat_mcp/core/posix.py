@@ -19,6 +19,7 @@ O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 O_PATH: int = getattr(os, "O_PATH", 0)
 O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 """`os.open` sets it by itself; only a call to the kernel that goes another way needs it."""
+F_GETPATH: int = 50 if sys.platform == "darwin" else 0
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 """Windows changes line ends in what is read and written without it."""
 
@@ -35,6 +36,7 @@ def _missing(name: str) -> OSError:
 
 
 if sys.platform != "win32":
+    from fcntl import fcntl as fcntl
     from os import chown as chown
     from os import fchmod as fchmod
     from os import fchown as fchown
@@ -79,6 +81,9 @@ if sys.platform != "win32":
         return set(signal.sigpending())
 
 else:
+
+    def fcntl(fd: int, command: int, argument: bytes, /) -> bytes:
+        raise _missing("fcntl")
 
     def chown(path: str | os.PathLike[str], uid: int, gid: int) -> None:
         raise _missing("chown")

@@ -23,6 +23,7 @@ import anyio.to_thread
 from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core import platform
 from goat_mcp.core.redaction import is_likely_secret
+from goat_mcp.gateway.status.system_features import SANDBOX, SystemFeature
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
@@ -68,20 +69,28 @@ _MAX_FILES = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """`exit_code` is what it alone would make of doctor's exit status; a warning's is 0."""
+    """`exit_code` is what it alone would make of doctor's exit status; a warning's is 0.
+
+    `is_info`: nothing is wrong, it is so on this system.
+    """
 
     id: str
     detail: str
     fix: str
     about: str = ""
     exit_code: ExitCode = 0
+    is_info: bool = False
 
     @property
-    def severity(self) -> Literal["error", "warning"]:
-        return "error" if self.exit_code else "warning"
+    def severity(self) -> Literal["error", "warning", "info"]:
+        if self.exit_code:
+            return "error"
+        return "info" if self.is_info else "warning"
 
     def wire(self) -> dict[str, Any]:
-        return {**asdict(self), "severity": self.severity}
+        fields = asdict(self)
+        del fields["is_info"]
+        return {**fields, "severity": self.severity}
 
 
 def exit_status(findings: list[Finding]) -> int:
@@ -325,6 +334,13 @@ def sandbox_findings(state: SandboxState) -> Iterator[Finding]:
             fix="Install bubblewrap, or set `sandbox: off` if that is what you want.",
             exit_code=1 if state.wanted == "required" else 0,
         )
+
+
+def system_findings(features: Iterable[SystemFeature]) -> Iterator[Finding]:
+    """What this system lacks. A sandbox that the settings want has a finding of its own."""
+    for feature in features:
+        if feature.is_there is False and feature.name != SANDBOX:
+            yield Finding(id="missing_feature", about=feature.name, detail=feature.without, fix="", is_info=True)
 
 
 def hook_findings(silent: Iterable[tuple[str, str]]) -> Iterator[Finding]:
