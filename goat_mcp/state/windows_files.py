@@ -130,6 +130,8 @@ if sys.platform == "win32":
             if control & win32security.SE_DACL_PROTECTED:
                 what |= win32security.PROTECTED_DACL_SECURITY_INFORMATION
             access = found.GetSecurityDescriptorDacl()
+            if access is None:  # pyright: ignore[reportUnnecessaryComparison]  # a file system without lists
+                return
             win32security.SetNamedSecurityInfo(
                 str(target), win32security.SE_FILE_OBJECT, what, None, None, access, None
             )

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import errno
 import sys
+from pathlib import Path
+
+from goat_mcp.files.workspace.directory import Directory
 
 _PREFIX = "\\\\?\\"
 """Before an absolute path: it may be long, and Windows changes nothing in its names."""
@@ -26,7 +29,6 @@ if sys.platform == "win32":
     import os
     import stat
     from collections.abc import Iterator
-    from pathlib import Path
     from types import TracebackType
     from typing import Any, NoReturn, Self
 
@@ -36,7 +38,6 @@ if sys.platform == "win32":
     import win32file
     import winerror
 
-    from goat_mcp.files.workspace.directory import Directory
     from goat_mcp.state.windows_files import REPARSE_POINT, as_os_error, copy_access, open_shared, replace_file
 
     _STAYS = win32con.FILE_SHARE_READ | win32con.FILE_SHARE_WRITE
@@ -128,6 +129,13 @@ if sys.platform == "win32":
             with os.scandir(self._open_held.path) as found:
                 yield from found
 
+        def spelled(self, name: str) -> str:
+            try:
+                found = win32file.FindFilesW(self._path(name))
+            except pywintypes.error:
+                return name
+            return found[0][8] if found else name
+
         def make(self, name: str, mode: int) -> None:
             os.mkdir(self._path(name))  # noqa: PTH102  # a `Path` would change what is in the name
 
@@ -180,13 +188,6 @@ if sys.platform == "win32":
         ) -> None:
             self.close()
 
-        def give_attributes(self, source: str, target: str) -> None:
-            """Who may read and change a file, and whether it is hidden: as with the one it will replace."""
-            copy_access(self._path(source), self._path(target))
-            kept = os.lstat(self._path(source)).st_file_attributes & _KEPT_ATTRIBUTES
-            if kept:
-                win32file.SetFileAttributesW(self._path(target), kept)
-
         @property
         def _open_held(self) -> _Held:
             if self._held is None:
@@ -230,6 +231,13 @@ if sys.platform == "win32":
         except OSError:
             return False
 
+    def give_attributes(directory: Directory, name: str, fd: int) -> None:
+        """Who may read and change a file, and whether it is hidden: to the open one that will replace it."""
+        source, target = _below(directory, name), final_path(msvcrt.get_osfhandle(fd))
+        copy_access(source, target)
+        if kept := os.lstat(source).st_file_attributes & _KEPT_ATTRIBUTES:
+            win32file.SetFileAttributesW(target, kept)
+
     def _below(directory: Directory, name: str) -> str:
         assert isinstance(directory, WindowsDirectory)
         return directory._path(name)  # pyright: ignore[reportPrivateUsage]  # another one of the same class
@@ -246,3 +254,14 @@ if sys.platform == "win32":
     def _as_link(found: os.stat_result) -> os.stat_result:
         values: list[Any] = [stat.S_IFLNK | stat.S_IMODE(found.st_mode), *found[1:]]
         return os.stat_result(values)
+
+else:
+
+    def open_windows_directory(path: Path) -> Directory:
+        raise OSError(errno.ENOSYS, "this system is not Windows", str(path))
+
+    def holds_name(folder: str, name: str) -> bool:
+        raise OSError(errno.ENOSYS, "this system is not Windows", folder)
+
+    def give_attributes(directory: Directory, name: str, fd: int) -> None:
+        raise OSError(errno.ENOSYS, "this system is not Windows", name)
