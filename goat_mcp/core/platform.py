@@ -1,8 +1,8 @@
 """What the system under us offers. Asked once, by feature and not by name.
 
 Code asks for a feature and says what it does without. Besides this module and `core/posix.py` only the implementations
-behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`. What takes a call to the kernel to
-find out (openat2, Landlock, user namespaces) is asked where it is used. What users should know of has a row in
+behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`. What takes a call to the kernel
+to find out (openat2, Landlock, user namespaces) is asked where it is used. What users should know of has a row in
 `gateway/status/system_features.py`.
 """
 
