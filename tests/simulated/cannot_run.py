@@ -8,6 +8,17 @@ from __future__ import annotations
 
 CANNOT_RUN: dict[str, str] = {}
 
+ABSENT = (
+    "this kernel has no openat2",
+    "this kernel has no Landlock",
+    "no filter of system calls for this machine",
+    "needs root on Linux",
+)
+"""How the reasons begin of tests that find out by themselves that something is absent which no Mac has."""
+
+OTHER_USER = ("root may write everywhere", "root may look into every directory", "only root can give")
+"""How those begin that ask for another user than the one who runs this."""
+
 
 def listed(test_id: str) -> str | None:
     """The line of the list that names this test; a file names all its tests, a test all its cases."""

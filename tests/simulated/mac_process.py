@@ -5,7 +5,7 @@ It is copied into the Python that `macos.py` makes, and is imported at each of i
 
 from __future__ import annotations
 
-import _signal
+import _signal  # pyright: ignore[reportMissingImports]  # the part of `signal` that asks the system
 import _socket
 import builtins
 import errno
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
-_GONE = {
+_GONE: dict[ModuleType, str] = {
     os: """
         O_PATH O_TMPFILE O_DIRECT O_LARGEFILE O_NOATIME O_RSYNC RTLD_DEEPBIND P_PIDFD pidfd_open memfd_create eventfd
         eventfd_read eventfd_write copy_file_range splice pipe2 listxattr getxattr setxattr removexattr posix_fallocate
@@ -55,6 +55,7 @@ BELIEVERS = ("platformdirs",)
 """Libraries that are to take this for a Mac: they do as the system's name says and call nothing that is not here."""
 
 F_GETPATH = 50
+caller = sys._getframe  # pyright: ignore[reportPrivateUsage]  # there is no other way to ask
 _LIBRARY = os.path.dirname(os.__file__) + "/"  # noqa: PTH120  # this is on every start
 
 
@@ -66,7 +67,8 @@ def enter() -> None:
             for place in (os, posix) if module is os else (module,):
                 if hasattr(place, name):
                     delattr(place, name)
-    os.__all__ = [name for name in os.__all__ if hasattr(os, name)]
+    public: list[str] = vars(os)["__all__"]
+    public[:] = [name for name in public if hasattr(os, name)]
     _change_names()
     _hide_proc()
     _change_calls()
@@ -84,7 +86,7 @@ def is_ours(frame: FrameType | None) -> bool:
 
 def is_asked_by_us() -> bool:
     """The nearest caller that is not the standard library is ours."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = caller(2)
     while frame is not None and frame.f_code.co_filename.startswith((_LIBRARY, "<frozen ")):
         frame = frame.f_back
     return is_ours(frame)
@@ -93,7 +95,7 @@ def is_asked_by_us() -> bool:
 class _Sys(ModuleType):
     @property
     def platform(self) -> str:
-        return "darwin" if is_ours(sys._getframe(1)) else "linux"
+        return "darwin" if is_ours(caller(1)) else "linux"
 
 
 def _change_names() -> None:
@@ -145,9 +147,9 @@ def _change_calls() -> None:
 
     def outer_fcntl(fd: Any, command: int, argument: Any = 0) -> Any:
         if command != F_GETPATH:
-            return inner_fcntl(fd, command, argument)
-        number = fd if isinstance(fd, int) else fd.fileno()
-        return _path_of(number).encode("utf-8", "surrogateescape").ljust(len(argument), b"\0")
+            return inner_fcntl(fd, command, argument)  # pyright: ignore[reportUnknownVariableType]
+        number: int = fd if isinstance(fd, int) else fd.fileno()
+        return os.fsencode(_path_of(number)).ljust(len(argument), b"\0")
 
     def outer_limit(kind: int, limits: tuple[int, int]) -> None:
         if kind == resource.RLIMIT_AS:
