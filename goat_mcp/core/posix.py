@@ -19,12 +19,14 @@ O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 O_PATH: int = getattr(os, "O_PATH", 0)
 O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 """`os.open` sets it by itself; only a call to the kernel that goes another way needs it."""
+F_GETPATH: int = 50 if sys.platform == "darwin" else 0
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 """Windows changes line ends in what is read and written without it."""
 
 SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Windows ends a process at once on SIGTERM, too."""
 SIGCONT: signal.Signals = getattr(signal, "SIGCONT", signal.SIGTERM)
+SIGPROF: signal.Signals = getattr(signal, "SIGPROF", signal.SIGTERM)
 SIG_BLOCK: int = getattr(signal, "SIG_BLOCK", 0)
 SIG_UNBLOCK: int = getattr(signal, "SIG_UNBLOCK", 0)
 
@@ -34,6 +36,7 @@ def _missing(name: str) -> OSError:
 
 
 if sys.platform != "win32":
+    from fcntl import fcntl as fcntl
     from os import chown as chown
     from os import fchmod as fchmod
     from os import fchown as fchown
@@ -52,6 +55,23 @@ if sys.platform != "win32":
         """The processor's architecture, in the kernel's words: `x86_64`."""
         return os.uname().machine
 
+    def set_cpu_timer(seconds: float) -> None:
+        """`SIGPROF` comes after so much time of the processor, once. 0 stops the timer."""
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+    def user_name() -> str:
+        """The name of the user that runs this process. KeyError if it has none."""
+        import pwd  # only asked for files that a group may write
+
+        return pwd.getpwuid(os.geteuid()).pw_name
+
+    def group_members(gid: int) -> tuple[str, list[str]]:
+        """The name of a group, and who is listed in it. KeyError if there is none."""
+        import grp
+
+        found = grp.getgrgid(gid)
+        return found.gr_name, found.gr_mem
+
     def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
         """Block or unblock signals for this thread: `SIG_BLOCK`, `SIG_UNBLOCK`."""
         signal.pthread_sigmask(how, signals)
@@ -61,6 +81,9 @@ if sys.platform != "win32":
         return set(signal.sigpending())
 
 else:
+
+    def fcntl(fd: int, command: int, argument: bytes, /) -> bytes:
+        raise _missing("fcntl")
 
     def chown(path: str | os.PathLike[str], uid: int, gid: int) -> None:
         raise _missing("chown")
@@ -87,7 +110,13 @@ else:
         raise _missing("killpg")
 
     def pread(fd: int, length: int, offset: int, /) -> bytes:
-        raise _missing("pread")
+        """Not one step here: nobody else may use the descriptor meanwhile."""
+        before = os.lseek(fd, 0, os.SEEK_CUR)
+        os.lseek(fd, offset, os.SEEK_SET)
+        try:
+            return os.read(fd, length)
+        finally:
+            os.lseek(fd, before, os.SEEK_SET)
 
     def pwrite(fd: int, data: bytes, offset: int, /) -> int:
         raise _missing("pwrite")
@@ -103,6 +132,15 @@ else:
 
     def machine() -> str:
         return os.environ.get("PROCESSOR_ARCHITECTURE", "")
+
+    def user_name() -> str:
+        raise _missing("getpwuid")
+
+    def group_members(gid: int) -> tuple[str, list[str]]:
+        raise _missing("getgrgid")
+
+    def set_cpu_timer(seconds: float) -> None:
+        raise _missing("setitimer")
 
     def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
         raise _missing("pthread_sigmask")

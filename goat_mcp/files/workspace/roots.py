@@ -11,12 +11,9 @@ from pathlib import Path
 
 from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.workspace.directory import Directory, open_directory
 
-DIRECTORY_FLAGS = posix.O_PATH | posix.O_DIRECTORY
-"""A directory to pass as `dir_fd`. O_PATH, if there is one, needs no permission to list it."""
-NO_FOLLOW = posix.O_NOFOLLOW
 KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
-CAN_PIN = os.open in os.supports_dir_fd and bool(NO_FOLLOW)
 MAX_PATH_CHARS = 4096
 
 Names = tuple[str, ...]
@@ -76,9 +73,9 @@ def _short_spelling(names: Names) -> Names:
 class Pin:
     """An open directory that closes when nobody uses it any more."""
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self._close = weakref.finalize(self, os.close, fd)
+    def __init__(self, directory: Directory) -> None:
+        self.directory = directory
+        self._close = weakref.finalize(self, directory.close)
 
 
 class Root:
@@ -104,7 +101,7 @@ class Root:
         if pin is not None and self._is_current(pin):
             return pin
         try:
-            self._pin = Pin(open_without_links(self.real))
+            self._pin = Pin(open_directory(self.real))
         except OSError:
             if pin is None:
                 raise
@@ -116,7 +113,7 @@ class Root:
             there = os.lstat(self.real)
         except OSError:
             return False
-        return os.path.samestat(there, os.fstat(pin.fd))
+        return os.path.samestat(there, pin.directory.status())
 
 
 class Roots:
@@ -152,24 +149,6 @@ class Roots:
         if best is not None and names[:2] == ("dev", "shm") and best.names[:2] != ("dev", "shm"):
             return None
         return best
-
-
-def open_without_links(path: Path) -> int:
-    """Open an absolute directory, name by name, following no link at all."""
-    if not CAN_PIN:
-        raise ToolError(
-            ErrorCode.NOT_CONFIGURED,
-            "file tools need directory descriptors, which this platform does not have",
-            "Run goat-mcp on Linux or macOS (WSL works) for its file tools.",
-        )
-    fd = os.open("/", DIRECTORY_FLAGS)
-    for name in split_names(path.as_posix()):
-        try:
-            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
-        finally:
-            os.close(fd)
-        fd = below
-    return fd
 
 
 def private_folder() -> Path:

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
@@ -21,7 +21,6 @@ from goat_mcp.files.workspace.locks import FileLocks
 from goat_mcp.files.workspace.opened_file import FileVersion, OpenedDirectory, OpenedFile
 from goat_mcp.files.workspace.refusals import near_paths
 from goat_mcp.files.workspace.roots import (
-    CAN_PIN,
     Names,
     Root,
     Roots,
@@ -112,7 +111,7 @@ class Workspace:
     def adopt_roots(self, roots: Sequence[Path]) -> None:
         """Replace the writable roots. Raises `ToolError` naming one that cannot be opened; the old ones then stay."""
         adopted = Roots(tuple(roots), self._readable)
-        if CAN_PIN:
+        if platform.HAS_DIRECTORY_DESCRIPTORS:
             for root in adopted.writable:
                 try:
                     root.pin()
@@ -155,7 +154,11 @@ class Workspace:
             fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS)
         except OSError as problem:
             raise self._refusal(problem, path) from None
-        self._check_allowed(path, real, fd)
+        try:
+            self._check_allowed(path, real)
+        except ToolError:
+            os.close(fd)
+            raise
         found = os.fstat(fd)
         if stat.S_ISREG(found.st_mode):
             return OpenedFile(fd, found, real)
@@ -168,15 +171,19 @@ class Workspace:
         Raises `ToolError`: NOT_FOUND with near names, NOT_A_DIRECTORY, PATH_OUTSIDE, IO.
         """
         try:
-            fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS | posix.O_DIRECTORY)
+            directory, real = self._beneath.open_directory(self._root(path), path.names)
         except NotADirectoryError as problem:
             if self._beneath.exists(self._root(path), path.names):
                 raise refusals.not_a_directory(path) from None
             raise self._refusal(problem, path) from None
         except OSError as problem:
             raise self._refusal(problem, path) from None
-        self._check_allowed(path, real, fd)
-        return OpenedDirectory(fd, os.fstat(fd), real)
+        try:
+            self._check_allowed(path, real)
+        except ToolError:
+            directory.close()
+            raise
+        return OpenedDirectory(directory, directory.status(), real)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
         """What is there, links inside followed; None if nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
@@ -237,11 +244,10 @@ class Workspace:
         """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
         return self._locks.hold(real_path)
 
-    def _check_allowed(self, path: WorkspacePath, real: Path, fd: int) -> None:
-        """Close what was opened and raise if it must not be read (R-FILE-5)."""
+    def _check_allowed(self, path: WorkspacePath, real: Path) -> None:
+        """Raise if what was opened must not be read (R-FILE-5)."""
         rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
         if rule or self.is_private(real):
-            os.close(fd)
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
 
     @contextmanager
@@ -314,7 +320,7 @@ class Workspace:
             with suppress(OSError, ToolError):
                 folder = self.resolve(str(left.parent))
                 with self.open_directory(folder) as opened:
-                    remove_if_abandoned(opened.fd, left.name)
+                    remove_if_abandoned(opened.directory, left.name)
 
 
 def _absolute(names: Names) -> str:
