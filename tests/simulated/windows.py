@@ -132,6 +132,7 @@ def enter() -> None:
     differs: dict[str, dict[str, Any]] = {name: dict.fromkeys(gone.split()) for name, gone in GONE.items()}
     differs["os"] |= {"name": "nt", "sep": "\\", "altsep": "/", "pathsep": ";", "O_BINARY": 0x8000}
     differs["sys"] = {"platform": "win32"}
+    differs["stat"] = {"IO_REPARSE_TAG_SYMLINK": 0xA000000C, "IO_REPARSE_TAG_MOUNT_POINT": 0xA0000003}
     for name, different in differs.items():
         module = importlib.import_module(name)
         module.__dict__["_differs"] = different
