@@ -8,6 +8,7 @@ What takes a call to the kernel to find out (openat2, Landlock, user namespaces)
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Final, Literal
 
@@ -45,3 +46,15 @@ HAS_JOB_OBJECTS: Final = SYSTEM == "windows"
 
 HAS_SIGNAL_MASKS: Final = SYSTEM != "windows"
 """A signal can be held back and waited for; the event loop can handle signals and pipes by itself."""
+
+HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
+"""A process can be interrupted after so much time of the processor."""
+
+HAS_SIGNAL_SENDERS: Final = HAS_PROC and hasattr(signal, "sigtimedwait")
+"""The kernel names the sender of a signal, and what that process is can be looked up."""
+
+HAS_CGROUPS: Final = HAS_PROC
+"""The kernel can limit the processes of a command also if root runs it."""
+
+HAS_MEMORY_LIMITS: Final = SYSTEM == "linux"
+"""The kernel holds a process to RLIMIT_AS and RLIMIT_DATA. macOS has these names, and no promise."""

@@ -21,16 +21,30 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
 READ_LIMIT_S = 3.0
+_HOMEBREW = ("opt/homebrew/bin", "opt/homebrew/sbin")
+"""Of Macs with processors of Apple's; on others it is in /usr/local, which is in /etc/paths."""
+_FOR_START_FILES = ("USER", "LOGNAME", "LANG", "TMPDIR")
+_NO_QUESTIONS = {"DISABLE_AUTO_UPDATE": "true", "ZSH_TMUX_AUTOSTART": "false", "ZSH_TMUX_AUTOSTARTED": "true"}
+"""Start files of zsh that are in wide use would update themselves, or start another program, for a person."""
 _KNOWN_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "mksh", "fish"})
 
 
 class LoginPath:
     """Asks the user's shell for its PATH once, at the first `read`, and remembers the answer.
 
-    Directories that only our own PATH has follow at the end, but for those of the virtual environment we run in.
+    Directories that only our own PATH has follow at the end, but for those of the virtual environment we run in. If the
+    shell does not answer, those follow that it would have added on a Mac; they are looked for below `root`.
     """
 
-    def __init__(self, *, own_path: str | None = None, shell: str | None = None, limit_s: float = READ_LIMIT_S) -> None:
+    def __init__(
+        self,
+        *,
+        own_path: str | None = None,
+        shell: str | None = None,
+        limit_s: float = READ_LIMIT_S,
+        root: Path = Path("/"),
+    ) -> None:
+        self._root = root
         self._own_path = os.environ.get("PATH", os.defpath) if own_path is None else own_path
         self._shell = shell
         self._limit_s = limit_s
@@ -43,10 +57,11 @@ class LoginPath:
 
     def _read(self) -> str:
         own = [folder for folder in self._own_path.split(os.pathsep) if folder and folder not in _own_venv_folders()]
-        return os.pathsep.join(_unique([*self._ask_shell(), *own]))
+        told = self._ask_shell()
+        return os.pathsep.join(_unique([*told, *own] if told else [*own, *path_helper_folders(self._root)]))
 
     def _ask_shell(self) -> list[str]:
-        shell = self._shell or _users_shell()
+        shell = self._shell or posix.user_record().shell or os.environ.get("SHELL", "")
         if Path(shell).name not in _KNOWN_SHELLS or not Path(shell).is_file():
             return []
         mark = secrets.token_hex(8)
@@ -59,7 +74,14 @@ class LoginPath:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
-                    env={"PATH": self._own_path, "HOME": home, "TERM": "dumb", "SHELL": shell},
+                    env={
+                        **{name: os.environ[name] for name in _FOR_START_FILES if name in os.environ},
+                        **_NO_QUESTIONS,
+                        "PATH": self._own_path,
+                        "HOME": home,
+                        "TERM": "dumb",
+                        "SHELL": shell,
+                    },
                     cwd=home if os.path.isdir(home) else "/",  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
                     start_new_session=True,
                 )
@@ -83,13 +105,16 @@ class LoginPath:
         return [folder for folder in lines[-1][5:].split(os.pathsep) if Path(folder).is_absolute()] if lines else []
 
 
-def _users_shell() -> str:
-    try:
-        import pwd
-
-        return pwd.getpwuid(posix.getuid()).pw_shell
-    except (ImportError, KeyError):
-        return os.environ.get("SHELL", "")
+def path_helper_folders(root: Path = Path("/")) -> list[str]:
+    """What macOS puts on the PATH of a login shell (`man path_helper`), with Homebrew's. Other systems have neither."""
+    folders: list[str] = []
+    lists = [root / "etc/paths", *sorted((root / "etc/paths.d").glob("*"))]
+    for file in lists:
+        with contextlib.suppress(OSError):
+            folders += [line.strip() for line in file.read_text("utf-8", "replace").splitlines()]
+    if folders:
+        folders[:0] = [f"/{place}" for place in _HOMEBREW if (root / place).is_dir()]
+    return [folder for folder in folders if folder.startswith("/")]
 
 
 def _own_venv_folders() -> set[str]:

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import signal
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -17,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
@@ -197,7 +197,7 @@ def stopping_on_signals(
         stop()
         loop.call_later(LEAVE_AFTER_S, leave)
 
-    if sys.platform == "win32":
+    if not platform.HAS_SIGNAL_MASKS:
         yield  # no signals in its event loop; Ctrl-C raises KeyboardInterrupt
         return
     term = StopSignals(stop_soon, guard) if StopSignals.block() else None
