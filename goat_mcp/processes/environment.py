@@ -8,11 +8,14 @@ import asyncio
 import contextlib
 import os
 import secrets
+import selectors
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, cast
 
 import anyio
 
@@ -88,21 +91,30 @@ class LoginPath:
         except OSError:
             return []
         try:
-            output, _ = child.communicate(timeout=self._limit_s)
-        except subprocess.TimeoutExpired as late:
-            # Something in a start file may hold the pipe although the shell has answered.
-            output = late.output or b""
+            with cast("IO[bytes]", child.stdout) as pipe:
+                output = _read_until(pipe, mark.encode(), time.monotonic() + self._limit_s)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 posix.killpg(child.pid, 9)  # what its start files left running as well
             child.wait()
-            if child.stdout is not None:
-                child.stdout.close()
         parts = output.decode("utf-8", "surrogateescape").split(mark)
         if len(parts) != 3:
             return []
         lines = [line for line in parts[1].splitlines() if line.startswith("PATH=")]
         return [folder for folder in lines[-1][5:].split(os.pathsep) if Path(folder).is_absolute()] if lines else []
+
+
+def _read_until(pipe: IO[bytes], mark: bytes, deadline_s: float) -> bytes:
+    """What comes until the mark has come twice: something in a start file may hold the pipe for longer."""
+    output = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while output.count(mark) < 2 and selector.select(max(0.0, deadline_s - time.monotonic())):
+            data = os.read(pipe.fileno(), 65_536)
+            if not data:
+                break
+            output += data
+    return output
 
 
 def path_helper_folders(root: Path = Path("/")) -> list[str]:

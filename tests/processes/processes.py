@@ -34,7 +34,8 @@ def without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(platform, name, False)
 
 
-WITHOUT_LINUX = "\n".join(["from goat_mcp.core import platform", *(f"platform.{name} = False" for name in LINUX_ONLY), ""])
+_ASSIGNMENTS = "\n".join(f"platform.{name} = False" for name in LINUX_ONLY)
+WITHOUT_LINUX = f"from goat_mcp.core import platform\n{_ASSIGNMENTS}\n"
 """The same for a program: its first lines."""
 
 

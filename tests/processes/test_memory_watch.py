@@ -18,11 +18,11 @@ from goat_mcp.processes.memory_watch import watch_memory
 from tests.processes.processes import without_linux
 
 _MIB = 1024 * 1024
-TAKES = "import sys, time; taken = b'x' * (int(sys.argv[1]) * 1024 * 1024); print('has it', flush=True); time.sleep(600)"
+TAKES = "import sys, time; taken = b'x' * int(sys.argv[1]); print('has it', flush=True); time.sleep(600)"
 
 
 def taking(mib: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-ISc", TAKES, str(mib)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-ISc", TAKES, str(mib * _MIB)], stdout=subprocess.PIPE, text=True)
 
 
 def test_a_process_above_its_bound_is_killed_and_one_below_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

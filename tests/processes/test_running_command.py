@@ -20,7 +20,12 @@ from goat_mcp.processes.process_table import living_process
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
 from tests.processes.processes import OTHER, alive, running, soon, without_linux
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("kernel"), pytest.mark.skipif(not platform.HAS_PROCESS_GROUPS, reason="needs bash")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.usefixtures("kernel"),
+    pytest.mark.skipif(not platform.HAS_PROCESS_GROUPS, reason="needs bash"),
+]
+HAS_PROC = platform.HAS_PROC  # as it is, whatever a test hides
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
@@ -273,14 +278,14 @@ async def test_a_stopped_process_sees_term_before_it_is_killed(runner: Runner) -
 
 async def test_descriptors_are_given_back(runner: Runner) -> None:
     await runner.run("true")
-    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0  # noqa: PTH208  # a count
+    before = len(os.listdir("/proc/self/fd")) if HAS_PROC else 0  # noqa: PTH208  # a count
 
     for _ in range(20):
         command = runner.start("true")
         assert await command.wait_gone(60)
 
     # It has closed its own descriptor when it returns.
-    assert await soon(lambda: (len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0) <= before)  # noqa: PTH208
+    assert await soon(lambda: (len(os.listdir("/proc/self/fd")) if HAS_PROC else 0) <= before)  # noqa: PTH208
 
 
 class NotedGuard(ProcessGuard):
