@@ -67,6 +67,19 @@ if sys.platform != "win32":
         """Signals that came while they were blocked."""
         return set(signal.sigpending())
 
+    def most_open_files() -> int | None:
+        """How many descriptors this process may have; None if there is no limit."""
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return None if soft == resource.RLIM_INFINITY else soft
+
+    def duplicate_above(fd: int, lowest: int) -> int:
+        """The same open file under another number, which is `lowest` or above it."""
+        import fcntl
+
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
+
 else:
 
     def fcntl(fd: int, command: int, argument: bytes, /) -> bytes:
@@ -122,6 +135,20 @@ else:
 
     def pending_signals() -> set[int]:
         return set()
+
+    def most_open_files() -> int | None:
+        return None
+
+    def duplicate_above(fd: int, lowest: int) -> int:
+        """The same open file under another number, which is `lowest` or above it."""
+        below: list[int] = []
+        try:
+            while (copy := os.dup(fd)) < lowest:
+                below.append(copy)
+            return copy
+        finally:
+            for one in below:
+                os.close(one)
 
 
 if sys.platform == "linux":
