@@ -80,7 +80,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
             (len(statuses), "server"),
         )
         checked += [_counted(count, what) for count, what in counts]
-        checked += ["hooks", "sandbox", "state directory"]
+        checked += ["hooks", "manifests", "sandbox", "state directory"]
     findings += system_findings(features)
     code = exit_status(findings)
     if as_json:
@@ -132,6 +132,7 @@ async def _examine(
     findings = [
         *found,
         *examination.hook_findings(silent),
+        *examination.declared_findings(gateway.diagnostics.declared.problems()),
         *examination.ignored_keys(gateway.upstreams, only),
         *examination.sandbox_findings(sandbox),
         *(await examination.surroundings_examined(gateway.settings, gateway.state)),

@@ -48,6 +48,8 @@ _EXIT: dict[ReasonCode, ExitCode] = {
     _R.HIDDEN_DATA: SCHEMA,
     _R.SCHEMA_TOO_LARGE: SCHEMA,
     _R.SCHEMA_TOO_DEEP: SCHEMA,
+    # Doctor does not wait as long as a start may take, unless it is given the server's name.
+    _R.STARTING: 0,
     # These leave everything else in use, or were asked for.
     _R.DISABLED: 0,
     _R.TOOL_DISABLED: 0,
@@ -347,6 +349,18 @@ def hook_findings(silent: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """`silent` are hooks, by where they are written, and what is wrong with their matchers."""
     for origin, problem in silent:
         yield Finding(id="silent_hook", about=origin, detail=problem, fix="Correct the matcher, or take the hook away.")
+
+
+_BROKEN = ("broken_manifest", "broken_skill")
+
+
+def declared_findings(problems: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """`problems` of manifests and skills: `name`, `reason_code`, `detail`."""
+    for problem in problems:
+        code = problem["reason_code"]
+        fix = "Correct the file; `goat-mcp manifest check` looks at manifests alone."
+        exit_code = USAGE if code in _BROKEN else 0
+        yield Finding(id=code, about=problem["name"], detail=problem["detail"], fix=fix, exit_code=exit_code)
 
 
 def ignored_keys(upstreams: Upstreams, only: Collection[str]) -> Iterator[Finding]:
