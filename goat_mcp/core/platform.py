@@ -50,3 +50,9 @@ HAS_JOB_OBJECTS: Final = SYSTEM == "windows"
 
 HAS_SIGNAL_MASKS: Final = SYSTEM != "windows"
 """A signal can be held back and waited for; the event loop can handle signals and pipes by itself."""
+
+HAS_UNIX_SOCKETS: Final = SYSTEM != "windows"
+"""Python can listen on a socket that is a file."""
+
+HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
+"""A process can be interrupted after so much time of the processor."""

@@ -40,6 +40,8 @@ FIRST_WRITE_S = 1.0
 AFTER_THE_LIST_S = 0.3
 """The status is first written so long after the start, or after the client's first list."""
 
+_SIGBREAK: signal.Signals = getattr(signal, "SIGBREAK", signal.SIGINT)
+
 
 def _nothing_to_check() -> None:
     """The command's settings are not read again."""
@@ -218,8 +220,7 @@ def stopping_on_signals(
 @contextmanager
 def _console_signals(stop: Callable[[], object]) -> Generator[None]:
     """Call `stop` at Ctrl-C and Ctrl-Break. The event loop of Windows handles no signals, but wakes up for them."""
-    numbers = [signal.SIGINT, *(one for one in signal.Signals if one.name == "SIGBREAK")]
-    before = {number: signal.signal(number, lambda _number, _frame: stop()) for number in numbers}
+    before = {number: signal.signal(number, lambda _number, _frame: stop()) for number in {signal.SIGINT, _SIGBREAK}}
     try:
         yield
     finally:

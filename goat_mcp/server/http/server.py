@@ -208,7 +208,9 @@ def _bound_socket(address: Address) -> socket.socket:
             family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
             # Named TCP, or asyncio leaves Nagle's delay on: 40 ms for a small answer.
             listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-            listener.setsockopt(socket.SOL_SOCKET, _ONLY_OURS if platform.SYSTEM == "windows" else socket.SO_REUSEADDR, 1)
+            listener.setsockopt(
+                socket.SOL_SOCKET, _ONLY_OURS if platform.SYSTEM == "windows" else socket.SO_REUSEADDR, 1
+            )
             listener.bind((address.host, address.port))
         else:
             if not (platform.HAS_FILE_MODES and platform.HAS_UNIX_SOCKETS):
