@@ -61,6 +61,19 @@ if sys.platform != "win32":
         """`SIGPROF` comes after so much time of the processor, once. 0 stops the timer."""
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
+    def user_name() -> str:
+        """The name of the user that runs this process. KeyError if it has none."""
+        import pwd  # only asked for files that a group may write
+
+        return pwd.getpwuid(os.geteuid()).pw_name
+
+    def group_members(gid: int) -> tuple[str, list[str]]:
+        """The name of a group, and who is listed in it. KeyError if there is none."""
+        import grp
+
+        found = grp.getgrgid(gid)
+        return found.gr_name, found.gr_mem
+
     def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
         """Block or unblock signals for this thread: `SIG_BLOCK`, `SIG_UNBLOCK`."""
         signal.pthread_sigmask(how, signals)
@@ -99,7 +112,13 @@ else:
         raise _missing("killpg")
 
     def pread(fd: int, length: int, offset: int, /) -> bytes:
-        raise _missing("pread")
+        """Not one step here: nobody else may use the descriptor meanwhile."""
+        before = os.lseek(fd, 0, os.SEEK_CUR)
+        os.lseek(fd, offset, os.SEEK_SET)
+        try:
+            return os.read(fd, length)
+        finally:
+            os.lseek(fd, before, os.SEEK_SET)
 
     def pwrite(fd: int, data: bytes, offset: int, /) -> int:
         raise _missing("pwrite")
@@ -115,6 +134,12 @@ else:
 
     def machine() -> str:
         return os.environ.get("PROCESSOR_ARCHITECTURE", "")
+
+    def user_name() -> str:
+        raise _missing("getpwuid")
+
+    def group_members(gid: int) -> tuple[str, list[str]]:
+        raise _missing("getgrgid")
 
     def set_cpu_timer(seconds: float) -> None:
         raise _missing("setitimer")
