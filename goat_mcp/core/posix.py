@@ -17,6 +17,8 @@ O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 O_PATH: int = getattr(os, "O_PATH", 0)
+O_SEARCH: int = getattr(os, "O_SEARCH", 0)
+"""macOS: a directory may be entered that may not be listed, as with O_PATH."""
 O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 """`os.open` sets it by itself; only a call to the kernel that goes another way needs it."""
 F_GETPATH: int = 50 if sys.platform == "darwin" else 0
