@@ -119,10 +119,14 @@ def test_the_guard_puts_what_it_watches_into_a_job_and_ends_it_when_it_closes(mo
 
 def test_a_process_that_cannot_be_put_into_a_job_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
+
+    def kill(pid: int, number: int) -> None:
+        killed.append(pid)
+
     monkeypatch.setattr(platform, "HAS_JOB_OBJECTS", True)
     monkeypatch.setattr(platform, "HAS_PROCESS_GROUPS", False)
     monkeypatch.setattr("goat_mcp.processes.process_guard.system_jobs", lambda: Jobs(FakeSystem(fails_at="assign")))
-    monkeypatch.setattr("goat_mcp.processes.process_guard.os.kill", lambda pid, _: killed.append(pid))
+    monkeypatch.setattr("goat_mcp.processes.process_guard.os.kill", kill)
 
     ProcessGuard().watch(7)
 
