@@ -19,8 +19,9 @@ from typing import IO, cast
 
 import anyio
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes import windows_environment
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
 READ_LIMIT_S = 3.0
@@ -29,6 +30,7 @@ _HOMEBREW = ("opt/homebrew/bin", "opt/homebrew/sbin")
 _FOR_START_FILES = ("USER", "LOGNAME", "LANG", "TMPDIR")
 _NO_QUESTIONS = {"DISABLE_AUTO_UPDATE": "true", "ZSH_TMUX_AUTOSTART": "false", "ZSH_TMUX_AUTOSTARTED": "true"}
 """Start files of zsh that are in wide use would update themselves, or start another program, for a person."""
+_PROGRAMS = "Scripts" if platform.SYSTEM == "windows" else "bin"
 _KNOWN_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "mksh", "fish"})
 
 
@@ -64,6 +66,8 @@ class LoginPath:
         return os.pathsep.join(_unique([*told, *own] if told else [*own, *path_helper_folders(self._root)]))
 
     def _ask_shell(self) -> list[str]:
+        if not platform.HAS_PROCESS_GROUPS:
+            return []  # a program on Windows has the user's whole PATH, and there is no login shell to ask
         shell = self._shell or posix.user_record().shell or os.environ.get("SHELL", "")
         if Path(shell).name not in _KNOWN_SHELLS or not Path(shell).is_file():
             return []
@@ -133,9 +137,9 @@ def _own_venv_folders() -> set[str]:
     """Where programs of our own virtual environment lie: a user's `python` must not become ours."""
     folders: set[str] = set()
     if sys.prefix != sys.base_prefix:
-        folders.add(str(Path(sys.prefix) / "bin"))
+        folders.add(str(Path(sys.prefix) / _PROGRAMS))
     if named := os.environ.get("VIRTUAL_ENV"):
-        folders.add(str(Path(named) / "bin"))
+        folders.add(str(Path(named) / _PROGRAMS))
     return folders
 
 
@@ -161,6 +165,11 @@ class CommandEnvironment:
         """A command's environment; `variables` win over all else. Raises `ToolError(INPUT)` for names not allowed."""
         variables = variables or {}
         check_names(variables)
+        if platform.SYSTEM == "windows":
+            names = (*windows_environment.NEEDED, *_KEPT, *_PROXY, *self.passed_on)
+            built = windows_environment.kept(os.environ, names)
+            ours = {**_FIXED, "PATH": await self.login_path.read()}
+            return windows_environment.overlaid(windows_environment.overlaid(built, ours), variables)
         built = {
             name: value
             for name, value in os.environ.items()

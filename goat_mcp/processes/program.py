@@ -16,11 +16,12 @@ import anyio
 from goat_mcp.core import platform
 from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.processes.memory_watch import watch_memory
-from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
 from goat_mcp.processes.process_table import start_clock
 from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.stop_signals import unblocked_for_children
 from goat_mcp.processes.tree_follower import TreeFollower
+from goat_mcp.processes.windows_program import windows_start
 
 _STDERR_TAIL_BYTES = 8 * 1024
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -126,6 +127,10 @@ async def start_guarded(
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = start_clock()
+    environment = {**environment, MARKER_VARIABLE: marker}
+    if platform.HAS_JOB_OBJECTS:
+        arguments, variables = windows_start(arguments, environment)
+        environment |= variables
     with unblocked_for_children():
         transport, protocol = await asyncio.get_running_loop().subprocess_exec(
             pipes,
@@ -133,15 +138,17 @@ async def start_guarded(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**environment, MARKER_VARIABLE: marker},
+            env=environment,
             cwd=directory,
-            start_new_session=platform.HAS_PROCESS_GROUPS,
+            **guarded_start(),
         )
     pid = transport.get_pid()
     guard.watch(pid, is_command=is_command)
     if max_memory_bytes is not None:
         watch_memory(pid, max_memory_bytes)
-    tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
+    tree = ProcessTree(
+        leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before, jobs=guard.jobs
+    )
     return GuardedChild(protocol, transport, tree, guard, TreeFollower(tree, guard))
 
 

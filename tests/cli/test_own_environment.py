@@ -7,7 +7,7 @@ import pytest
 from goat_mcp.cli.own_environment import fill_in
 from goat_mcp.core import platform, posix
 
-pytestmark = pytest.mark.skipif(not platform.HAS_FILE_MODES, reason="variables of Unix")
+pytestmark = pytest.mark.posix_only("variables of Unix")
 ME = posix.UserRecord("me", "/home/me", "/bin/zsh")
 FILLED = {
     "HOME": "/home/me",

@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.conftest import fill
 
-pytestmark = [pytest.mark.e2e, pytest.mark.real_processes]
+pytestmark = [pytest.mark.e2e, pytest.mark.real_processes, pytest.mark.posix_only("a home and a user of Unix")]
 
 SCRIPT = 'echo "$HOME"; echo "$USER"; echo "$LOGNAME"; command -v git'
 

@@ -14,7 +14,7 @@ from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
 from tests.processes.processes import OTHER, WITHOUT_LINUX, running, wait_until
 from tests.processes.test_running_command import unique_sleep
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+pytestmark = pytest.mark.linux_only("looks at /proc")
 
 OWNER = """
 import os, signal, subprocess, sys, threading

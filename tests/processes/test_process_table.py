@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from goat_mcp.core import platform
 from goat_mcp.processes.process_table import (
     Process,
     command_line,
@@ -23,7 +22,7 @@ from goat_mcp.processes.process_tree import send_signal
 from tests.processes.processes import wait_until, without_linux
 from tests.processes.test_running_command import unique_sleep
 
-pytestmark = pytest.mark.skipif(not platform.HAS_PROCESS_GROUPS, reason="Unix processes")
+pytestmark = pytest.mark.posix_only("Unix processes")
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def seen(pid: int) -> Process:
     return found
 
 
-@pytest.mark.skipif(not platform.HAS_PROC, reason="compares with what /proc says")
+@pytest.mark.linux_only("compares with what /proc says")
 def test_psutil_and_proc_say_the_same(sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     pids = (os.getpid(), sleeper.pid)
     by_proc = [replace(seen(pid), started=0) for pid in pids], [command_line(pid) for pid in pids]

@@ -23,7 +23,7 @@ from tests.processes.processes import OTHER, alive, running, soon, without_linux
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.usefixtures("kernel"),
-    pytest.mark.skipif(not platform.HAS_PROCESS_GROUPS, reason="needs bash"),
+    pytest.mark.posix_only("needs bash"),
 ]
 HAS_PROC = platform.HAS_PROC  # as it is, whatever a test hides
 

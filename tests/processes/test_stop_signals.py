@@ -18,7 +18,7 @@ from goat_mcp.processes.process_table import Process
 from goat_mcp.processes.stop_signals import StopSignals
 from tests.processes.processes import WITHOUT_LINUX
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the sender of a signal")
+pytestmark = pytest.mark.linux_only("only Linux names the sender of a signal")
 
 SERVER = """
 import asyncio, os, sys
