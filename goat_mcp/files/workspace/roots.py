@@ -11,6 +11,7 @@ from pathlib import Path
 
 from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes.wsl import is_too_wide
 
 DIRECTORY_FLAGS = posix.O_PATH | posix.O_DIRECTORY
 """A directory to pass as `dir_fd`. O_PATH, if there is one, needs no permission to list it."""
@@ -180,6 +181,6 @@ def private_folder() -> Path:
 
 
 def default_roots() -> list[Path]:
-    """The current directory, unless that is / or home (design D8)."""
+    """The current directory, unless that is / or home (design D8), or in WSL all of a Windows user's."""
     here = Path.cwd()
-    return [] if here in (Path(here.anchor), Path.home()) else [here]
+    return [] if here in (Path(here.anchor), Path.home()) or is_too_wide(here) else [here]
