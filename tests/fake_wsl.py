@@ -45,7 +45,7 @@ class FakeWindows:
             "cmd.exe",
             "ComSpec=C:\\Windows\\system32\\cmd.exe\nUSERPROFILE=C:\\Users\\Ada L\n"
             "APPDATA=C:\\Users\\Ada L\\AppData\\Roaming\n"
-            "Path=C:\\Windows\\system32;C:\\Program Files\\nodejs\\\nPATHEXT=.COM;.EXE;.BAT;.CMD\n"
+            "Path=C:\\Windows\\System32;C:\\Program Files\\nodejs\\\nPATHEXT=.COM;.EXE;.BAT;.CMD\n"
             "SystemRoot=C:\\Windows\n",
         )
         self.answers("wsl.exe", f"{DISTRIBUTION}\nDebian\n")

@@ -56,6 +56,13 @@ class WslPaths:
             return self._on_server(uri, server, path.removeprefix("/"))
         return self._on_drive(path[1:]) if _DRIVE.match(path[1:]) else path
 
+    def windows(self, path: str) -> str:
+        """An absolute path of ours as Windows spells it."""
+        drive, _, below = path.removeprefix(self.drives + "/").partition("/")
+        if path.startswith(self.drives + "/") and len(drive) == 1:
+            return f"{drive.upper()}:\\{below}".replace("/", "\\")
+        return f"\\\\{_SERVERS[0]}\\{self.distribution}{path}".replace("/", "\\")
+
     def is_too_wide(self, path: str) -> bool:
         """Whether a directory is a drive, a folder of the system, or a user's whole profile on Windows."""
         if path != self.drives and not path.startswith(self.drives.rstrip("/") + "/"):

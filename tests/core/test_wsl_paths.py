@@ -108,3 +108,16 @@ def test_drives_can_be_mounted_elsewhere() -> None:
 )
 def test_a_drive_the_system_and_a_whole_profile_are_no_project(path: str, is_too_wide: bool) -> None:
     assert PATHS.is_too_wide(path) is is_too_wide
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/mnt/c/Users/Ada L", r"C:\Users\Ada L"),
+        ("/mnt/d", "D:\\"),
+        ("/mnt/data/x", r"\\wsl.localhost\Ubuntu\mnt\data\x"),
+        ("/home/me", r"\\wsl.localhost\Ubuntu\home\me"),
+    ],
+)
+def test_a_path_of_linux_has_a_spelling_on_windows(path: str, text: str) -> None:
+    assert PATHS.windows(path) == text and PATHS.linux(text) == path

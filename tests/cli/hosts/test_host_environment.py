@@ -8,11 +8,12 @@ import pytest
 
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.core.platform import SystemName
 from goat_mcp.files.workspace.protected import protected_reason
 
 MAC = "/Users/me/Library/Application Support"
 ROAMING = "C:/Users/me/AppData/Roaming"
-PLACES = {
+PLACES: dict[SystemName, dict[str, str]] = {
     "linux": {
         "claude-desktop": "/home/me/.config/Claude/claude_desktop_config.json",
         "claude-code": "/home/me/.claude.json",
@@ -36,7 +37,7 @@ PLACES = {
         "augment": "/home/me/.augment/settings.json",
         "trae": "/home/me/.config/Trae/User/mcp.json",
     },
-    "darwin": {
+    "macos": {
         "claude-desktop": f"{MAC}/Claude/claude_desktop_config.json",
         "claude-code": "/Users/me/.claude.json",
         "cursor": "/Users/me/.cursor/mcp.json",
@@ -59,7 +60,7 @@ PLACES = {
         "augment": "/Users/me/.augment/settings.json",
         "trae": f"{MAC}/Trae/User/mcp.json",
     },
-    "win32": {
+    "windows": {
         "claude-desktop": f"{ROAMING}/Claude/claude_desktop_config.json",
         "claude-code": "C:/Users/me/.claude.json",
         "cursor": "C:/Users/me/.cursor/mcp.json",
@@ -83,11 +84,11 @@ PLACES = {
         "trae": f"{ROAMING}/Trae/User/mcp.json",
     },
 }
-HOMES = {"linux": "/home/me", "darwin": "/Users/me", "win32": "C:/Users/me"}
+HOMES: dict[SystemName, str] = {"linux": "/home/me", "macos": "/Users/me", "windows": "C:/Users/me"}
 
 
 @pytest.mark.parametrize("platform", PLACES)
-def test_each_hosts_file_is_where_its_vendor_says(platform: str) -> None:
+def test_each_hosts_file_is_where_its_vendor_says(platform: SystemName) -> None:
     machine = HostEnvironment(platform, Path(HOMES[platform]), {"APPDATA": ROAMING})
 
     found = {name: place for name in PLACES[platform] if (place := HOSTS[name].user) is not None}
@@ -97,7 +98,7 @@ def test_each_hosts_file_is_where_its_vendor_says(platform: str) -> None:
 
 @pytest.mark.parametrize("platform", HOMES)
 @pytest.mark.parametrize("host", HOSTS.values(), ids=list(HOSTS))
-def test_file_tools_do_not_change_the_file_of_any_host(platform: str, host: Host) -> None:
+def test_file_tools_do_not_change_the_file_of_any_host(platform: SystemName, host: Host) -> None:
     """What it names is started."""
     environment = HostEnvironment(platform, Path(HOMES[platform]), {"APPDATA": ROAMING})
     places = [environment.path(place) for place in (host.user, host.elsewhere) if place is not None]
@@ -124,7 +125,7 @@ def test_without_appdata_it_is_below_the_home() -> None:
     place = HOSTS["claude-desktop"].user
     assert place is not None
 
-    found = HostEnvironment("win32", Path("C:/Users/me"), {}).path(place)
+    found = HostEnvironment("windows", Path("C:/Users/me"), {}).path(place)
 
     assert str(found) == f"{ROAMING}/Claude/claude_desktop_config.json"
 
