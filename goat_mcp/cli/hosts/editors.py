@@ -211,6 +211,7 @@ EDITORS = (
         "json",
         MCP_SERVERS,
         user=ConfigLocation(any="{home}/.lmstudio/mcp.json"),
+        elsewhere=ConfigLocation(any="{home}/.cache/lm-studio/mcp.json"),
         after="LM Studio starts goat when the file is saved; switch it on beside the chat (Program tab).",
     ),
 )
