@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from keyring.backends import chainer, fail, null
+from keyring.backends import fail, null
 
 from goat_mcp.core import platform
 from goat_mcp.state.system_keyring import KeyringTrouble, SystemKeyring
@@ -78,15 +78,10 @@ def test_what_to_do_if_it_fails_is_said_in_the_words_of_the_system(
     assert "secret" not in str(refused.value)
 
 
-class Chain(chainer.ChainerBackend):
-    """Several, as the library puts them in a row."""
+class Chain:
+    """Several, as the library puts them in a row: the first one takes what is stored."""
+
+    priority = 10.0
 
     def __init__(self, *backends: Any) -> None:
-        self._backends = list(backends)
-
-    @property
-    def backends(self) -> Any:
-        return self._backends
-
-    @backends.setter
-    def backends(self, value: Any) -> None: ...
+        self.backends = list(backends)

@@ -44,10 +44,8 @@ def _of_homebrew(place: Path) -> Path | None:
     if "Cellar" not in place.parts:
         return None
     prefix = Path(*place.parts[: place.parts.index("Cellar")])
-    return next(
-        (path for path in (prefix / "bin" / _PACKAGE, prefix / "opt" / _PACKAGE / "bin" / _PACKAGE) if path.is_file()),
-        None,
-    )
+    links = (prefix / "bin" / _PACKAGE, prefix / "opt" / _PACKAGE / "bin" / _PACKAGE)
+    return next((link for link in links if link.is_file()), None)
 
 
 def _uvx() -> str | None:
@@ -58,11 +56,8 @@ def _uvx() -> str | None:
 
 def _is_of_pipx_run(place: Path) -> bool:
     """`pipx run` keeps its environments for two weeks, in a cache; `pipx install` keeps them in `venvs`."""
-    return place.parent.name in (
-        "pipx",
-        ".cache",
-        "Cache",
-    )  # the last one on Windows and re.fullmatch(r"[0-9a-f]{15}", place.name) is not None
+    caches = ("pipx", ".cache", "Cache")  # the last one on Windows
+    return place.parent.name in caches and re.fullmatch(r"[0-9a-f]{15}", place.name) is not None
 
 
 def _installed_from() -> str:

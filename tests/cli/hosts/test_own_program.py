@@ -122,7 +122,7 @@ def test_homebrews_link_outlasts_its_version(linked: str, tmp_path: Path, monkey
     assert own_program() == (str(tmp_path / linked), [])
 
 
-@pytest.mark.parametrize("folder", [".local/share/uv/tools/goat-mcp", ".local/pipx/venvs/goat-mcp"])
+@pytest.mark.parametrize("folder", [".local/share/uv/tools/goat-mcp", ".local/pipx/venvs/goat-mcp", ".cache/goat-mcp"])
 def test_what_uv_and_pipx_install_is_named_by_its_whole_path(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
