@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.core import platform
 
 _PR_SET_DUMPABLE = 4
 _FOR_A_PERSON = """\
@@ -51,7 +52,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
         raise click.UsageError("--no-token and --token-file contradict each other; give one")
     if http is None and (token_file is not None or no_token):
         raise click.UsageError("--token-file and --no-token belong to --http")
-    if sys.platform != "win32":
+    if platform.HAS_SIGNAL_MASKS:
         signal.signal(signal.SIGINT, _leave)  # while it starts; a running server has a handler of its own
     with suppress(KeyboardInterrupt):  # Ctrl-C is how a person ends it
         if http is None and sys.stdin.isatty():
@@ -78,7 +79,7 @@ def _become_undumpable() -> None:
 
     Root still can. What the server starts is not affected: `exec` resets the flag. Linux only, 2 ms.
     """
-    if not sys.platform.startswith("linux"):
+    if platform.SYSTEM != "linux":
         return
     try:
         import ctypes

@@ -1,1 +1,1 @@
-"""The vocabulary of goat-mcp. No I/O, and nothing of ours is imported here but core itself."""
+"""The vocabulary of goat-mcp. No I/O but one look for `/proc`; nothing of ours is imported here but core itself."""

@@ -13,12 +13,12 @@ import math
 import os
 import re
 import signal
-import sys
 from types import FrameType
 from urllib.parse import urljoin
 
 from html2text import HTML2Text
 
+from goat_mcp.core import platform, posix
 from goat_mcp.files.documents.visible_text import drop_hidden
 from goat_mcp.processes.computing.worker_main import limit_resources
 from goat_mcp.web.pages.charset import decode_page
@@ -286,14 +286,14 @@ def main() -> None:
 
 
 def _start_timer() -> None:
-    if sys.platform != "win32":
-        signal.signal(signal.SIGPROF, _expire)
-        signal.setitimer(signal.ITIMER_PROF, CPU_S)
+    if platform.HAS_CPU_TIMERS:
+        signal.signal(posix.SIGPROF, _expire)
+        posix.set_cpu_timer(CPU_S)
 
 
 def _stop_timer() -> None:
-    if sys.platform != "win32":
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)
+    if platform.HAS_CPU_TIMERS:
+        signal.signal(posix.SIGPROF, signal.SIG_IGN)
 
 
 def _expire(number: int, frame: FrameType | None) -> None:
