@@ -49,3 +49,9 @@ HAS_SIGNAL_MASKS: Final = SYSTEM != "windows"
 
 HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
 """A process can be interrupted after so much time of the processor."""
+
+HAS_NAMESPACES: Final = SYSTEM == "linux"
+"""A program can have processes, mounts and a network of its own, if the system lets this user: bubblewrap, Landlock."""
+
+HAS_SEATBELT: Final = SYSTEM == "macos"
+"""A program can be kept to a profile that names what it may do: sandbox-exec."""

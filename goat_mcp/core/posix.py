@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable
 
 O_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
@@ -117,6 +118,23 @@ else:
 
     def pending_signals() -> set[int]:
         return set()
+
+
+if sys.platform == "linux":
+
+    def since_boot_s() -> float:
+        """How long the system runs, with the time that it slept."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+elif sys.platform == "darwin":
+
+    def since_boot_s() -> float:
+        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+
+else:
+
+    def since_boot_s() -> float:
+        return time.monotonic()
 
 
 if sys.platform == "linux":
