@@ -161,7 +161,7 @@ def _tree(path: Path) -> str:
     return f"(subpath {quoted(str(path))})" if path.parent == path else f"{_one(path)} (subpath {quoted(str(path))})"
 
 
-_SEEN = (MountKind.READABLE, MountKind.WRITABLE, MountKind.PINNED, MountKind.READ_ONLY)
+_SEEN = (MountKind.READABLE, MountKind.WRITABLE, MountKind.PINNED)
 
 
 def _passed(bounds: Bounds, mounts: Sequence[Mount], system: Sequence[Path]) -> list[Path]:
