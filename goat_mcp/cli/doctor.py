@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 import click
 
 from goat_mcp.calls.permissions.mode import Approval
@@ -21,9 +22,11 @@ from goat_mcp.cli.terminal import console, escaped, say
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.system_keyring import SystemKeyring
 from goat_mcp.upstreams.status import UpstreamStatus
 
 if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.commands.sandbox.sandbox import SandboxState
     from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.gateway.status.doctor import Finding
     from goat_mcp.gateway.status.last_runs import LastRun
@@ -40,8 +43,10 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     that cannot be reached, 5 one that fails to list, 6 a schema that clients refuse.
     """
     from goat_mcp.gateway.build.working_directories import refused_by_state
-    from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status
+    from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status, system_findings
+    from goat_mcp.gateway.status.system_features import as_document, system_features, table
 
+    features = system_features()
     statuses: list[UpstreamStatus] = []
     earlier: Mapping[str, LastRun] = {}
     checked = ["settings"]
@@ -60,7 +65,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         only = _chosen(gateway, servers)
         earlier = _last_runs_by_name(gateway)
         with waiting_for("starting the servers") as line:
-            examined = anyio.run(_examine, gateway, only, statuses, line)
+            examined, sandbox, has_keychain = anyio.run(_examine, gateway, only, statuses, line)
+        features = system_features(sandbox, has_keychain=has_keychain)
         of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=settings_name_workspace())
         findings = [
             *(Finding(id="notice", detail=notice, fix="Fix the file it names.") for notice in settings.notices),
@@ -74,7 +80,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
             (len(statuses), "server"),
         )
         checked += [_counted(count, what) for count, what in counts]
-        checked += ["hooks", "sandbox", "state directory"]
+        checked += ["hooks", "manifests", "sandbox", "state directory"]
+    findings += system_findings(features)
     code = exit_status(findings)
     if as_json:
         upstreams = [
@@ -89,6 +96,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         document = {
             "findings": [finding.wire() for finding in findings],
             "upstreams": upstreams,
+            "system": as_document(features),
             "checked": checked,
             "exit_status": code,
         }
@@ -96,13 +104,16 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         for status in statuses:
             _say(status, earlier.get(status.name))
-        _print(findings, checked)
+        for text in table(features):
+            say(text)
+        _print([finding for finding in findings if not finding.is_info], checked)
     return code
 
 
 async def _examine(
     gateway: Gateway, only: Collection[str], statuses: list[UpstreamStatus], line: Waiting
-) -> list[Finding]:
+) -> tuple[list[Finding], SandboxState, bool]:
+    """What is found, what a command would run in, and whether there is a keychain."""
     from goat_mcp.gateway.status import doctor as examination
 
     missing = [config.name for config in gateway.upstreams.configs if not only or config.name in only]
@@ -118,13 +129,15 @@ async def _examine(
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
         silent = gateway.diagnostics.silent_hooks()
-    return [
+    findings = [
         *found,
         *examination.hook_findings(silent),
+        *examination.declared_findings(gateway.diagnostics.declared.problems()),
         *examination.ignored_keys(gateway.upstreams, only),
         *examination.sandbox_findings(sandbox),
         *(await examination.surroundings_examined(gateway.settings, gateway.state)),
     ]
+    return findings, sandbox, await anyio.to_thread.run_sync(SystemKeyring().is_there)
 
 
 def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:

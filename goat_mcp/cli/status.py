@@ -33,6 +33,7 @@ def status(server: str | None, as_json: bool, **selection: Any) -> None:
     """
     from goat_mcp.gateway.status.gateway_status import with_ages
     from goat_mcp.gateway.status.process_files import ProcessFiles
+    from goat_mcp.gateway.status.system_features import as_document, summary, system_features
 
     now_s = time.time()
     earlier = last_runs()
@@ -43,13 +44,16 @@ def status(server: str | None, as_json: bool, **selection: Any) -> None:
     if as_json:
         shown = [_with_last_runs(document, earlier) for document in (*running, *([configured] if configured else []))]
         document = shown.pop() if configured else None
-        click.echo(json.dumps({"running": shown, "configured": document}))
+        system = as_document(system_features())
+        click.echo(json.dumps({"running": shown, "configured": document, "system": system}))
         return
     show = _print if server is None else _print_one
     for document in running:
         show(document, _who(document), earlier)
     if configured is not None:
         show(configured, "No goat-mcp is running. Configured, with what is known from the last run:", earlier)
+    if server is None:
+        say(summary(system_features()))
 
 
 def _only(
@@ -84,7 +88,7 @@ def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
     gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
     document = gateway.status.document()
     # It is no server: these would speak of this very command.
-    told = {name: value for name, value in document.items() if name not in ("pid", "transport", "started")}
+    told = {name: value for name, value in document.items() if name not in ("pid", "transport", "started", "system")}
     return {**told, "upstreams": [{**entry, "since": None} for entry in told["upstreams"]]}
 
 

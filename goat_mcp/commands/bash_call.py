@@ -6,7 +6,6 @@ The command goes on as a task, or it has ended with its output.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import anyio.to_thread
 from goat_mcp.commands.shell.words import Words, without_global_options
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.task import ShellTask
+from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext, calling_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
@@ -82,8 +82,8 @@ def start_directory(
                 f"workdir {requested} is not inside a workspace root",
                 f"Use a directory below {', '.join(map(str, workspace.roots))}.",
             )
-        by_descriptor = sys.platform == "linux"
-        yield (f"/proc/self/fd/{opened.fd}" if by_descriptor else str(opened.real_path)), opened.real_path
+        held = f"/proc/self/fd/{opened.directory.fileno()}" if platform.HAS_PROC else str(opened.real_path)
+        yield held, opened.real_path
 
 
 DEFAULT_TIMEOUT_MS = 120_000

@@ -1,8 +1,9 @@
 """What the system under us offers. Asked once, by feature and not by name.
 
 Code asks for a feature and says what it does without. Besides this module and `core/posix.py` only the implementations
-behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`.
-What takes a call to the kernel to find out (openat2, Landlock, user namespaces) is asked where it is used.
+behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`. What takes a call to the kernel
+to find out (openat2, Landlock, user namespaces) is asked where it is used. What users should know of has a row in
+`gateway/status/system_features.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ HAS_PATH_DESCRIPTORS: Final = hasattr(os, "O_PATH")
 HAS_PROC: Final = SYSTEM == "linux" and os.path.isdir("/proc/self/fd")  # noqa: PTH112  # this module is on every start
 """The kernel tells about processes and open files below `/proc`."""
 
+HAS_GETPATH: Final = SYSTEM == "macos"
+"""The same by a call, F_GETPATH: where an open file is, as it is spelled on disk."""
+
 HAS_PIDFD: Final = hasattr(os, "pidfd_open")
 """A process can be held, so that its number cannot come to mean another one."""
 
@@ -34,7 +38,10 @@ HAS_MEMFD: Final = hasattr(os, "memfd_create")
 """A file can be in memory alone and be handed to a child."""
 
 HAS_FILE_MODES: Final = hasattr(os, "geteuid")
-"""Files have an owner and mode bits; elsewhere who may read them is in lists that we do not read."""
+"""Files have an owner and mode bits."""
+
+HAS_ACCESS_LISTS: Final = SYSTEM == "windows"
+"""Who may use a file is in a list of its own, which `state/windows_files.py` reads and writes."""
 
 HAS_EXTENDED_ATTRIBUTES: Final = hasattr(os, "listxattr")
 
@@ -46,6 +53,9 @@ HAS_JOB_OBJECTS: Final = SYSTEM == "windows"
 
 HAS_SIGNAL_MASKS: Final = SYSTEM != "windows"
 """A signal can be held back and waited for; the event loop can handle signals and pipes by itself."""
+
+HAS_UNIX_SOCKETS: Final = SYSTEM != "windows"
+"""Python can listen on a socket that is a file."""
 
 HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
 """A process can be interrupted after so much time of the processor."""

@@ -18,8 +18,11 @@ O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 O_PATH: int = getattr(os, "O_PATH", 0)
+O_SEARCH: int = getattr(os, "O_SEARCH", 0)
+"""macOS: a directory may be entered that may not be listed, as with O_PATH."""
 O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 """`os.open` sets it by itself; only a call to the kernel that goes another way needs it."""
+F_GETPATH: int = 50 if sys.platform == "darwin" else 0
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 """Windows changes line ends in what is read and written without it."""
 
@@ -36,6 +39,7 @@ def _missing(name: str) -> OSError:
 
 
 if sys.platform != "win32":
+    from fcntl import fcntl as fcntl
     from os import chown as chown
     from os import fchmod as fchmod
     from os import fchown as fchown
@@ -58,6 +62,19 @@ if sys.platform != "win32":
         """`SIGPROF` comes after so much time of the processor, once. 0 stops the timer."""
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
+    def user_name() -> str:
+        """The name of the user that runs this process. KeyError if it has none."""
+        import pwd  # only asked for files that a group may write
+
+        return pwd.getpwuid(os.geteuid()).pw_name
+
+    def group_members(gid: int) -> tuple[str, list[str]]:
+        """The name of a group, and who is listed in it. KeyError if there is none."""
+        import grp
+
+        found = grp.getgrgid(gid)
+        return found.gr_name, found.gr_mem
+
     def set_signal_mask(how: int, signals: Iterable[signal.Signals]) -> None:
         """Block or unblock signals for this thread: `SIG_BLOCK`, `SIG_UNBLOCK`."""
         signal.pthread_sigmask(how, signals)
@@ -66,7 +83,23 @@ if sys.platform != "win32":
         """Signals that came while they were blocked."""
         return set(signal.sigpending())
 
+    def most_open_files() -> int | None:
+        """How many descriptors this process may have; None if there is no limit."""
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return None if soft == resource.RLIM_INFINITY else soft
+
+    def duplicate_above(fd: int, lowest: int) -> int:
+        """The same open file under another number, which is `lowest` or above it."""
+        import fcntl
+
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
+
 else:
+
+    def fcntl(fd: int, command: int, argument: bytes, /) -> bytes:
+        raise _missing("fcntl")
 
     def chown(path: str | os.PathLike[str], uid: int, gid: int) -> None:
         raise _missing("chown")
@@ -93,7 +126,13 @@ else:
         raise _missing("killpg")
 
     def pread(fd: int, length: int, offset: int, /) -> bytes:
-        raise _missing("pread")
+        """Not one step here: nobody else may use the descriptor meanwhile."""
+        before = os.lseek(fd, 0, os.SEEK_CUR)
+        os.lseek(fd, offset, os.SEEK_SET)
+        try:
+            return os.read(fd, length)
+        finally:
+            os.lseek(fd, before, os.SEEK_SET)
 
     def pwrite(fd: int, data: bytes, offset: int, /) -> int:
         raise _missing("pwrite")
@@ -110,6 +149,12 @@ else:
     def machine() -> str:
         return os.environ.get("PROCESSOR_ARCHITECTURE", "")
 
+    def user_name() -> str:
+        raise _missing("getpwuid")
+
+    def group_members(gid: int) -> tuple[str, list[str]]:
+        raise _missing("getgrgid")
+
     def set_cpu_timer(seconds: float) -> None:
         raise _missing("setitimer")
 
@@ -118,6 +163,20 @@ else:
 
     def pending_signals() -> set[int]:
         return set()
+
+    def most_open_files() -> int | None:
+        return None
+
+    def duplicate_above(fd: int, lowest: int) -> int:
+        """The same open file under another number, which is `lowest` or above it."""
+        below: list[int] = []
+        try:
+            while (copy := os.dup(fd)) < lowest:
+                below.append(copy)
+            return copy
+        finally:
+            for one in below:
+                os.close(one)
 
 
 if sys.platform == "linux":

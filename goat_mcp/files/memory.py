@@ -153,7 +153,7 @@ class Memories:
                     with suppress(OSError):  # decided about just now
                         found.append(replace(_memory_at(content, name, "project"), change=id))
             with self.workspace.open_directory(folder) as opened:
-                names = os.listdir(opened.fd)  # noqa: PTH208 - a path may lead elsewhere by now
+                names = [entry.name for entry in opened.directory.entries()]
             for name in filter(_is_memory, names):
                 id, content = waiting.get(name, ("", None))
                 if content is not None:

@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.own_file import open_own
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -200,7 +201,7 @@ def _prepare(connection: Connection, path: Path, schema: Sequence[str]) -> None:
 def _make_private(path: Path) -> None:
     # Never opened and closed by us where it exists: closing a file drops the locks SQLite has on it in this process.
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(open_own(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         if path.is_symlink():
             raise OSError(f"{path} is a symbolic link") from None

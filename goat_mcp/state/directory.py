@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.core import platform
+from goat_mcp.state.own_file import make_own_folder
 
 STATE_DIR_VARIABLE = "GOAT_MCP_STATE_DIR"
 
@@ -37,16 +38,27 @@ class StateDirectory:
     def folder(self, *names: str) -> Path:
         """A private folder below, created if it is not there."""
         folder = self.path
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_sure_of(folder)
         for name in names:  # one by one: parents that `mkdir` makes would be open to others
             folder = folder / name
-            folder.mkdir(mode=0o700, exist_ok=True)
+            _make_sure_of(folder)
         return folder
 
     @property
     def stored_secrets(self) -> Path:
         """The file that changes with each secret that is stored. It need not be there."""
         return self.path / "secrets" / "secrets.json"
+
+
+def _make_sure_of(folder: Path) -> None:
+    try:
+        make_own_folder(folder)
+    except FileNotFoundError:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _make_sure_of(folder)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
 
 
 SEARCH_PRIORITY_FILE_NAME = "search_priority.json"

@@ -1,15 +1,20 @@
 """Files that only the user may write or read: whether that holds, and reading and making files that hold a secret.
 
-POSIX only. Elsewhere permissions are lists that nothing here understands, and every file passes (R-CONF-2)."""
+By owner and mode bits; on Windows by access lists, and only for files that hold a secret: who else may write a
+settings file or a manifest there is not asked (R-CONF-2).
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from goat_mcp.core import platform, posix
+from goat_mcp.state import windows_files
+from goat_mcp.state.own_file import make_own_folder, open_own
 
 _ROOT = 0
 _UNMAPPED = 65534
@@ -62,15 +67,11 @@ def why_folder_unsafe(folder: Path, *, shared_is_safe: bool = False) -> str:
 
 def _is_private_group(group: int) -> bool:
     """Many systems give each user a group of their own and let it write by default: nobody else is in it."""
-    import grp
-    import pwd
-
     try:
-        entry = grp.getgrgid(group)
-        name = pwd.getpwuid(posix.geteuid()).pw_name
+        name, members = posix.group_members(group)
+        return name == posix.user_name() and set(members) <= {name}
     except KeyError:
         return False
-    return entry.gr_name == name and set(entry.gr_mem) <= {name}
 
 
 MAX_BYTES = 64 * 1024
@@ -85,9 +86,8 @@ def read_secret_file(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
 
     What was checked is what is read. Raises `UnsafeFile`, and `FileNotFoundError` if there is none.
     """
-    flags = os.O_RDONLY | posix.O_NONBLOCK | posix.O_NOFOLLOW if platform.HAS_FILE_MODES else os.O_RDONLY
     try:
-        descriptor = os.open(path, flags)
+        descriptor = open_own(path, os.O_RDONLY | posix.O_NONBLOCK)
     except FileNotFoundError:
         raise
     except OSError as problem:
@@ -97,7 +97,7 @@ def read_secret_file(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise UnsafeFile("is not a regular file")
-        if reason := why_not_ours(found) or why_readable(found) or _folder_problem(path):
+        if reason := why_not_ours(found) or why_readable(found) or _list_problem(path) or _folder_problem(path):
             raise UnsafeFile(reason)
         with os.fdopen(os.dup(descriptor), "rb") as file:
             data = file.read(max_bytes + 1)
@@ -117,22 +117,39 @@ def create_secret_file(path: Path, text: str) -> None:
     Raises `UnsafeFile`, and `FileExistsError`.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(path.parent)
         if reason := _folder_problem(path):
             raise UnsafeFile(reason)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         raise
     except OSError as problem:
         raise UnsafeFile(f"cannot be made: {problem.strerror}") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        if reason := _list_problem(path):
+            path.unlink()
+            raise UnsafeFile(reason)
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
 
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            make_own_folder(folder)
+
+
+def _list_problem(path: Path) -> str:
+    """Who else has access to a secret, by its access list; empty on POSIX."""
+    return windows_files.why_readable_by_others(path) if platform.SYSTEM == "windows" else ""
+
+
 def _folder_problem(path: Path) -> str:
     try:
+        if platform.SYSTEM == "windows" and (reason := windows_files.why_replaceable_by_others(path.parent)):
+            return f"is in {path.parent}, which {reason}"
         return why_folder_unsafe(path.parent)
     except OSError as problem:
         return f"is in a folder that cannot be looked at: {problem.strerror}"

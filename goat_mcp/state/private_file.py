@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.state.database import Warn
+from goat_mcp.state.own_file import open_own, replace_own
 
 _ASIDE = ".corrupt"
 TEMP_PREFIX = "."
@@ -25,7 +26,7 @@ def write_private(path: Path, data: bytes, *, synced: bool = True, outlasts_powe
     """
     temp = path.with_name(f"{TEMP_PREFIX}{path.name}.{secrets.token_hex(4)}")
     with new_file(temp, data, synced=synced):
-        temp.replace(path)
+        replace_own(temp, path)
     if outlasts_power:
         _sync_folder(path.parent)
 
@@ -36,7 +37,7 @@ def new_file(path: Path, data: bytes, *, synced: bool = True) -> Generator[None]
 
     If that fails the file is removed. Raises `OSError`.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -63,7 +64,7 @@ def set_aside(path: Path, warn: Warn = no_warning) -> Path | None:
         return path
     aside = path.with_name(path.name + _ASIDE)
     try:
-        path.replace(aside)
+        replace_own(path, aside)
     except OSError:
         return None
     warn("damaged state file set aside", path=str(aside))

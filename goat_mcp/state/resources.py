@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.core import posix
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import (
     OUTPUT_URI,
@@ -24,6 +23,7 @@ from goat_mcp.core.resources import (
     template,
 )
 from goat_mcp.state.call_log import CALLS_URI, KEPT_CALLS, CallLog
+from goat_mcp.state.own_file import open_own
 from goat_mcp.state.plans import Plan, PlanMark, PlanStore
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import TODOS_URI, Todos
@@ -136,7 +136,7 @@ class SpillResource:
 
 def _read_output(path: Path) -> Reading | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | posix.O_NOFOLLOW)
+        descriptor = open_own(path, os.O_RDONLY)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:

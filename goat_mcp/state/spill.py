@@ -22,6 +22,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.own_file import open_own
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_TOTAL_BYTES = 1024 * 1024 * 1024
@@ -73,7 +74,7 @@ class SpillFiles:
         """
         plain = _NOT_IN_STEM.sub("_", stem)[:_STEM_CHARS]
         path = self.folder / f"{plain}-{secrets.token_hex(8)}{suffix}"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         return path, descriptor
 
     def write(self, stem: str, text: str, suffix: str = ".txt") -> Path:

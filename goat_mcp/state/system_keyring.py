@@ -64,9 +64,12 @@ class SystemKeyring:
             return self._backend
         try:
             import keyring
+
+            return keyring.get_keyring()
         except ImportError:
             raise KeyringTrouble("needs the package keyring; install goat-mcp[keyring]") from None
-        return keyring.get_keyring()
+        except OSError as problem:  # its settings lie in a home that may not be searched
+            raise KeyringTrouble(f"cannot be found: {problem.strerror}") from None
 
     def _answer(self, ask: Callable[[], T]) -> T:
         answers: list[T] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
@@ -105,7 +104,7 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
             raise
         with opened:
             shown = str(opened.real_path if ".." in start.root.relative.split("/") else start.root)
-            search = self.engine.search(Target(opened.fd, True, shown, str(opened.real_path)), deadline)
+            search = self.engine.search(Target(opened.directory, shown, str(opened.real_path)), deadline)
             listing = list_newest(search, pattern, input.limit, include_ignored=input.include_ignored)
             paths = [search.shown(path) for path in listing.paths]
         literal = self._literal(start) if has_magic(start.pattern) else None
@@ -175,9 +174,9 @@ def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ign
 
 def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
     matches = re.compile(rf"\./(?:{expression})", re.DOTALL).fullmatch
-    fd = search.target.fd
     listing = Listing([])
-    lstat = os.lstat
+    start = search.target.opened
+    assert not isinstance(start, int)
 
     def entries() -> Iterator[tuple[int, str]]:
         listed = total = 0
@@ -185,7 +184,7 @@ def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
             listed += len(paths)
             for path in filter(matches, paths):
                 try:
-                    mtime_ns = lstat(path, dir_fd=fd).st_mtime_ns
+                    mtime_ns = start.stat(path).st_mtime_ns
                 except OSError:
                     continue  # gone since it was listed
                 total += 1

@@ -128,14 +128,14 @@ class Grep(
 
     def _search(self, root: WorkspacePath, query: Query, input: GrepInput, deadline: SearchDeadline) -> ToolResult:
         with self._open(root) as opened:
-            is_directory = isinstance(opened, OpenedDirectory)
-            target = Target(opened.fd, is_directory, str(root), str(opened.real_path))
+            place = opened.directory if isinstance(opened, OpenedDirectory) else opened.fd
+            target = Target(place, str(root), str(opened.real_path))
             search = self.engine.search(target, deadline)
             order = self.priority.order() if input.rank == "priority" else None
             page = Page(input.offset, input.head_limit, counts_matches=input.is_goas)
             found = find(search, query, input.output_mode, order, page)
             ignored: tuple[int, bool] = (0, True)
-            if not found.num_files and is_directory and not input.include_ignored and not deadline.is_over:
+            if not found.num_files and target.is_directory and not input.include_ignored and not deadline.is_over:
                 ignored = count_ignored(search, query)
             return _GrepAnswer(search, input, found, ignored, order.problem if order else "").result()
 

@@ -65,6 +65,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
     spill: SpillFiles
     models: ModelChoice
     cache_s: float
+    warn: Callable[..., None]
     max_chars: int = MAX_CHARS
 
     async def execute(self, input: WebFetchInput, ctx: ToolContext) -> ToolResult:
@@ -139,7 +140,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
                 "Have Bash download it to a file.",
                 facts=facts,
             )
-        path = save_body(page, self.spill)
+        path = save_body(page, self.spill, self.warn)
         facts.update(output_file=str(path), bytes=len(page.body))
         text = f"{_way(page)}\nHTTP {page.status}, {kind}, {len(page.body):,} bytes, saved to {path}"
         return text_result(text, facts=facts, notices=["Read shows images, PDF and notebooks"])

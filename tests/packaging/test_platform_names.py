@@ -37,7 +37,6 @@ NOT_YET = {
     "goat_mcp/server/restart_handoff.py",
     "goat_mcp/server/run.py",
     "goat_mcp/server/stdio/transport.py",
-    "goat_mcp/upstreams/config/entry_parser.py",
     "goat_mcp/upstreams/transports/stdio_transport.py",
 }
 """They still ask by name."""

@@ -103,6 +103,7 @@ class WebDesk:
 
     def __post_init__(self) -> None:
         self.lookups: list[str] = []
+        self.warnings: list[tuple[str, dict[str, Any]]] = []
         allowed = [f"pub.test:{server.port}" for server in self.public]
         options = WebOptions.model_validate({"allow_hosts": allowed, "requests_per_minute": 0, **self.options})
         http = HttpClient(options, self._resolve)
@@ -110,7 +111,10 @@ class WebDesk:
         self.use(ProcessGuard())
         self.spill = SpillFiles(StateDirectory(self.folder / "state"))
         models = ModelChoice(http, ModelOptions())
-        self.tool = WebFetch(lambda: self.pages, self.spill, models, options.cache_s, self.max_chars)
+        self.tool = WebFetch(lambda: self.pages, self.spill, models, options.cache_s, self._warn, self.max_chars)
+
+    def _warn(self, event: str, **fields: Any) -> None:
+        self.warnings.append((event, fields))
 
     def use(self, guard: ProcessGuard) -> None:
         self.pages = Pages(self._http, self._web_options, guard, clock=lambda: self.now_s)

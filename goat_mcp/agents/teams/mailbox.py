@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.state.file_lock import exclusive
+from goat_mcp.state.own_file import open_own
 from goat_mcp.state.private_file import write_private
 
 MAX_UNREAD_BYTES = 64 * 1024 * 1024
@@ -41,7 +42,7 @@ class Mailbox:
         """Store a letter. It is on disk when this returns; raises `OSError` where it could not be stored."""
         line = json.dumps(asdict(letter)).encode() + b"\n"
         with self._locked():
-            descriptor = os.open(self._letters, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            descriptor = open_own(self._letters, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             size = os.fstat(descriptor).st_size
             try:
                 if size - self._cursor() + len(line) > MAX_UNREAD_BYTES:

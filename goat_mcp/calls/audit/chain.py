@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from goat_mcp.core import platform, posix
 from goat_mcp.state.file_lock import try_lock, unlock
+from goat_mcp.state.own_file import open_own, replace_own
 
 
 def rotated_files(path: Path) -> list[tuple[int, Path]]:
@@ -158,8 +159,7 @@ class ChainFile:
         if self._descriptor is None:
             _check_folder(self.path.parent)
             # Reading is for the last line, which others may have written.
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NONBLOCK
-            descriptor = os.open(self.path, flags | posix.O_NOFOLLOW, 0o600)
+            descriptor = open_own(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NONBLOCK)
             try:
                 _check_file(descriptor, self.path)
             except OSError:
@@ -192,7 +192,7 @@ class ChainFile:
     def _rotate(self, descriptor: int) -> int:
         """Keep the full file under its number and begin the next one, which carries the chain on."""
         number = next_number(self.path)
-        self.path.rename(rotated_name(self.path, number))
+        replace_own(self.path, rotated_name(self.path, number))
         self.close()
         descriptor = self._lock()
         self._catch_up(descriptor)
@@ -238,7 +238,7 @@ def _to_the_second(now_s: int) -> str:
 
 
 def _end_of_file(file: Path) -> tuple[int, str, int]:
-    descriptor = os.open(file, os.O_RDONLY | posix.O_NOFOLLOW)
+    descriptor = open_own(file, os.O_RDONLY)
     try:
         return _last_line(descriptor, os.fstat(descriptor).st_size)
     finally:

@@ -19,6 +19,7 @@ from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.core import posix
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_safety import why_not_ours, why_writable
+from goat_mcp.state.own_file import open_own
 from goat_mcp.state.private_file import write_private
 
 FOLDER = "rules"
@@ -74,8 +75,7 @@ class RememberedRules:
             json.dumps({"allow": text, "principal": principal, **place, "ts": round(time.time(), 3)}) + "\n"
             for text in texts
         ]
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NOFOLLOW
-        descriptor = os.open(folder / f"{self._scope}.jsonl", flags, 0o600)
+        descriptor = open_own(folder / f"{self._scope}.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             size = os.fstat(descriptor).st_size
             if size and posix.pread(descriptor, 1, size - 1) != b"\n":
@@ -128,7 +128,7 @@ class RememberedRules:
 
     def _text(self) -> str:
         """Raises `OSError` for a file that somebody else could have written."""
-        descriptor = os.open(self.path, os.O_RDONLY | posix.O_NOFOLLOW)
+        descriptor = open_own(self.path, os.O_RDONLY)
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
             found = os.fstat(file.fileno())
             if why := why_not_ours(found) or why_writable(found):

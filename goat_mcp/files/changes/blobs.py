@@ -18,14 +18,14 @@ from pathlib import Path
 
 from goat_mcp.core import posix
 from goat_mcp.files.workspace.beneath import Location
-from goat_mcp.files.workspace.roots import NO_FOLLOW
+from goat_mcp.files.workspace.directory import open_directory
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
 LINKED_ABOVE_BYTES = 1024 * 1024
 _COPY_CHUNK_BYTES = 8 * 1024 * 1024
 _UNDER_WAY_S = 3600.0
 """Younger blobs may belong to a change that is not recorded yet."""
-_READ_FLAGS = os.O_RDONLY | NO_FOLLOW | posix.O_NONBLOCK
+_READ_FLAGS = os.O_RDONLY | posix.O_NONBLOCK
 
 
 class WrongContent(Exception):
@@ -110,7 +110,8 @@ class Blobs:
     def _linked(self, location: Location, old: os.stat_result, sha256: str) -> bool:
         temp = self._temp(sha256)
         try:
-            os.link(location.name, temp, src_dir_fd=location.parent_fd, follow_symlinks=False)
+            with open_directory(self._folder.resolve()) as folder:
+                location.directory.link(location.name, folder, temp.name)
         except OSError:
             return False
         try:
@@ -125,7 +126,7 @@ class Blobs:
         return True
 
     def _copied(self, location: Location, sha256: str) -> None:
-        fd = os.open(location.name, _READ_FLAGS, dir_fd=location.parent_fd)
+        fd = location.directory.open(location.name, _READ_FLAGS)
         try:
             self._copy(fd, self.path(sha256), sha256)
         finally:
@@ -136,7 +137,7 @@ class Blobs:
         try:
             if path.name.startswith(TEMP_PREFIX):
                 raise OSError
-            fd = os.open(path, _READ_FLAGS)
+            fd = os.open(path, _READ_FLAGS | posix.O_NOFOLLOW)
             try:
                 self._copy(fd, path, path.name)
             finally:
@@ -174,7 +175,7 @@ class Blobs:
 
 
 def _content(location: Location, sha256: str) -> bytes:
-    fd = os.open(location.name, _READ_FLAGS, dir_fd=location.parent_fd)
+    fd = location.directory.open(location.name, _READ_FLAGS)
     with os.fdopen(fd, "rb", buffering=0) as file:
         data = file.read(LINKED_ABOVE_BYTES + 1)
     if hashlib.sha256(data).hexdigest() != sha256:

@@ -5,7 +5,6 @@ Blocking; nothing starts before the first search. Ordering, paging and wording b
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -99,10 +98,10 @@ class Search:
 
     def mtime_ns(self, path: str) -> int:
         """When the file was changed last; 0 if unknown."""
-        if not self.target.is_directory:
+        if isinstance(self.target.opened, int):
             return 0
         try:
-            return os.stat(path, dir_fd=self.target.fd, follow_symlinks=False).st_mtime_ns
+            return self.target.opened.stat(path).st_mtime_ns
         except OSError:
             return 0
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 Report = Literal["files", "matching", "counts", "lines"]
 """Every file; files with a match; matches counted per file; the matching lines themselves."""
@@ -49,17 +50,28 @@ class Query:
     include_ignored: bool = False
 
 
+class SearchedDirectory(Protocol):
+    """What a search needs of an open directory; the workspace's are such."""
+
+    def stat(self, name: str, /) -> os.stat_result: ...
+
+    def fileno(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Target:
-    """Where to search: an open directory, or one open regular file.
+    """Where to search: an open directory, or the descriptor of one regular file.
 
     `shown` is its absolute path as the caller knows it, `real_path` where it really is.
     """
 
-    fd: int
-    is_directory: bool
+    opened: SearchedDirectory | int
     shown: str
     real_path: str
+
+    @property
+    def is_directory(self) -> bool:
+        return not isinstance(self.opened, int)
 
 
 @dataclass(frozen=True, slots=True)

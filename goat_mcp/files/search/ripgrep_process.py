@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -77,14 +76,14 @@ def _started(
         arguments = [_with_data_path(argument, data_fd) for argument in command.arguments]
 
         def start() -> subprocess.Popen[bytes]:
-            if not target.is_directory:
-                os.lseek(target.fd, 0, os.SEEK_SET)
+            if isinstance(target.opened, int):
+                os.lseek(target.opened, 0, os.SEEK_SET)
             return subprocess.Popen(
                 [command.program, *arguments],
-                stdin=nothing if target.is_directory else target.fd,
+                stdin=target.opened if isinstance(target.opened, int) else nothing,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=_directory_name(target) if target.is_directory else None,
+                cwd=_directory_name(target),
                 env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
                 pass_fds=() if data_fd is None else (data_fd,),
                 process_group=0 if platform.HAS_FILE_MODES else None,
@@ -115,8 +114,8 @@ def _start_confined(
 
     with ExitStack() as stack:
         allowed = [(_path_descriptor(command.program, stack), EXECUTE | READ_FILE)]
-        if target.is_directory:
-            allowed.append((target.fd, READ_FILE | READ_DIR))
+        if not isinstance(target.opened, int):
+            allowed.append((target.opened.fileno(), READ_FILE | READ_DIR))
         for path in command.readable:
             with suppress(OSError):
                 allowed.append((_path_descriptor(path, stack), READ_FILE))
@@ -138,7 +137,7 @@ def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
     """A descriptor to read `data` from: memory if the system has it, since Landlock would refuse a file."""
     if data is None:
         return None
-    if sys.platform.startswith("linux"):
+    if platform.HAS_MEMFD:
         fd = posix.memfd_create("search-data")
     else:
         with tempfile.TemporaryFile() as file:
@@ -157,6 +156,8 @@ def _with_data_path(argument: str | bytes, data_fd: int | None) -> str | bytes:
     return argument
 
 
-def _directory_name(target: Target) -> str:
+def _directory_name(target: Target) -> str | None:
+    if isinstance(target.opened, int):
+        return None
     # By its descriptor the directory stays the one that was opened, whatever its name leads to now.
-    return f"/proc/self/fd/{target.fd}" if sys.platform.startswith("linux") else target.real_path
+    return f"/proc/self/fd/{target.opened.fileno()}" if platform.HAS_PROC else target.real_path

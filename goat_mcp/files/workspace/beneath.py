@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,10 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from goat_mcp.core import posix
-from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, MAX_PATH_CHARS, NO_FOLLOW, Names, Root, Roots
+from goat_mcp.core import platform, posix
+from goat_mcp.files.workspace.directory import Directory, PosixDirectory, descriptor_path
+from goat_mcp.files.workspace.roots import MAX_PATH_CHARS, Names, Root, Roots
 
 _OPENAT2 = 437
 """The same number on every Linux architecture but the two that number calls their own way."""
@@ -29,7 +29,6 @@ _OWN_NUMBERS = ("alpha", "mips")
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 _AGAIN = 64
-_F_GETPATH = 50
 _STATFS_BYTES = 256
 
 _KERNEL_FILE_SYSTEMS = frozenset(
@@ -57,11 +56,11 @@ class Kernel:
     @cached_property
     def has_openat2(self) -> bool:
         """Found out by one call: filters in containers answer ENOSYS or EPERM."""
-        if self._without_openat2 or not sys.platform.startswith("linux"):
+        if self._without_openat2 or platform.SYSTEM != "linux":
             return False
         if posix.machine().startswith(_OWN_NUMBERS) or self._libc is None:
             return False
-        root = os.open("/", posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
+        root = os.open("/", posix.O_PATH | posix.O_DIRECTORY)
         try:
             os.close(self.open_beneath(root, ".", posix.O_PATH | posix.O_CLOEXEC))
         except OSError:
@@ -96,28 +95,17 @@ class Kernel:
                 raise OSError(problem, os.strerror(problem), relative)
         raise OSError(errno.EXDEV, "kept changing while it was opened", relative)
 
-    def is_kernel_file_system(self, fd: int) -> bool:
+    def is_kernel_file_system(self, opened: int | Directory) -> bool:
         """The file is the kernel speaking (proc, sysfs, ...), wherever that file system is mounted."""
-        if not sys.platform.startswith("linux") or self._libc is None:
+        if platform.SYSTEM != "linux" or self._libc is None:
             return False
         import ctypes
 
+        fd = opened if isinstance(opened, int) else opened.fileno()
         answer = (ctypes.c_long * (_STATFS_BYTES // ctypes.sizeof(ctypes.c_long)))()
         if self._libc.fstatfs(ctypes.c_int(fd), ctypes.byref(answer)) != 0:
             return False
         return (answer[0] & 0xFFFFFFFF) in _KERNEL_FILE_SYSTEMS
-
-
-def descriptor_path(fd: int) -> str | None:
-    """The path the kernel knows an open file by, None if it does not say."""
-    try:
-        if sys.platform == "darwin":
-            import fcntl
-
-            return os.fsdecode(fcntl.fcntl(fd, _F_GETPATH, bytes(1024)).rstrip(b"\0"))
-        return str(Path(f"/proc/self/fd/{fd}").readlink())
-    except OSError:
-        return None
 
 
 MAX_LINKS = 40
@@ -135,7 +123,7 @@ class Location:
 
     root: Root
     parent: Path
-    parent_fd: int
+    directory: Directory
     name: str
     stat: os.stat_result | None
     missing: Names = ()
@@ -151,7 +139,10 @@ class Location:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.parent_fd)
+        self.directory.close()
+
+
+_Opened = TypeVar("_Opened", int, Directory)
 
 
 class Beneath:
@@ -162,30 +153,48 @@ class Beneath:
         self._kernel = kernel
 
     def open(self, root: Root, names: Names, flags: int) -> tuple[int, Path]:
-        """Open for reading. Returns the descriptor and the real path of what it is."""
-        if self._kernel.has_openat2:
-            pin = root.pin()
-            try:
-                fd = self._kernel.open_beneath(pin.fd, "/".join(names) or ".", flags)
-            except OSError as problem:
-                # a link may still lead to another root, or name this one from `/`: the walk knows
-                if problem.errno != errno.EXDEV:
-                    raise
-            else:
-                if (real := _real_path(root, pin.fd, fd)) is not None:
-                    return self._admitted(fd, real)
-                os.close(fd)
+        """Open a file for reading. Returns the descriptor and the real path of what it is."""
+        found = self._open_at_once(root, names, flags)
+        return found or self._open_by_walk(root, names, lambda at: at.directory.open(at.name, flags))
+
+    def open_directory(self, root: Root, names: Names) -> tuple[Directory, Path]:
+        """Open a directory that may be listed. Returns it and its real path."""
+        if (found := self._open_at_once(root, names, os.O_RDONLY | posix.O_DIRECTORY)) is not None:
+            return PosixDirectory(found[0]), found[1]
+        return self._open_by_walk(root, names, lambda at: at.directory.enter(at.name, to_list=True))
+
+    def _open_at_once(self, root: Root, names: Names, flags: int) -> tuple[int, Path] | None:
+        """By one call to the kernel; None if only a walk can tell."""
+        if not self._kernel.has_openat2 or root.folds:  # the kernel may answer with the name as it was asked for
+            return None
+        pin = root.pin()
+        top = pin.directory.fileno()
+        try:
+            fd = self._kernel.open_beneath(top, "/".join(names) or ".", flags)
+        except OSError as problem:
+            # a link may still lead to another root, or name this one from `/`: the walk knows
+            if problem.errno != errno.EXDEV:
+                raise
+            return None
+        if (real := _real_path(root, pin.directory, fd)) is not None:
+            return self._admitted(fd, real)
+        os.close(fd)
+        return None
+
+    def _open_by_walk(self, root: Root, names: Names, open: Callable[[Location], _Opened]) -> tuple[_Opened, Path]:
         for _ in range(MAX_LINKS):
             with self.locate(root, names) as location:
                 if location.stat is None:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), location.name)
                 try:
-                    fd = os.open(location.name, flags | NO_FOLLOW, dir_fd=location.parent_fd)
+                    opened = open(location)
                 except OSError as problem:
                     if problem.errno != errno.ELOOP:  # became a link since: look where it leads
                         raise
-                else:
-                    return self._admitted(fd, location.real)
+                    continue
+                if (real := _verified(location, opened)) is not None:
+                    return self._admitted(opened, real)
+                _close(opened)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def stat(self, root: Root, names: Names) -> os.stat_result | None:
@@ -206,18 +215,18 @@ class Beneath:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         location = _Walk(self._roots(), root, names).run()
         try:
-            if self._roots().holding(location.real) is None or self._kernel.is_kernel_file_system(location.parent_fd):
+            if self._roots().holding(location.real) is None or self._kernel.is_kernel_file_system(location.directory):
                 raise OSError(errno.EXDEV, "outside", str(location.real))
         except BaseException:
-            os.close(location.parent_fd)
+            location.directory.close()
             raise
         return location
 
-    def _admitted(self, fd: int, real: Path) -> tuple[int, Path]:
-        if self._roots().holding(real) is None or self._kernel.is_kernel_file_system(fd):
-            os.close(fd)
-            raise OSError(errno.EXDEV, "outside", str(real))
-        return fd, real
+    def _admitted(self, opened: _Opened, real: Path) -> tuple[_Opened, Path]:
+        if self._roots().holding(real) is not None and not self._kernel.is_kernel_file_system(opened):
+            return opened, real
+        _close(opened)
+        raise OSError(errno.EXDEV, "outside", str(real))
 
 
 class _Walk:
@@ -226,14 +235,13 @@ class _Walk:
     def __init__(self, roots: Roots, root: Root, names: Names) -> None:
         self._roots = roots
         self._root = root
-        self._fd = -1
+        self._at: Directory = root.pin().directory.duplicate()
         self._real: list[str] = []
         self._pending: deque[tuple[str, bool]] = deque((name, False) for name in names)
         self._links = 0
         self._turns = 0
 
     def run(self) -> Location:
-        self._restart(self._root)
         try:
             while self._pending:
                 name, from_link = self._pending.popleft()
@@ -241,20 +249,21 @@ class _Walk:
                     self._go_up()
                 elif (location := self._step(name, from_link)) is not None:
                     return location
-            return self._location(".", os.fstat(self._fd))
+            return self._location(".", self._at.status())
         except BaseException:
-            os.close(self._fd)
+            self._at.close()
             raise
 
     def _step(self, name: str, from_link: bool) -> Location | None:
         """Go into `name`; the place if the path ends here."""
         try:
             if not self._pending:
-                found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+                found = self._at.stat(name)
                 if stat.S_ISLNK(found.st_mode):
                     return self._follow(name, from_link)
-                return self._location(name, found)
-            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=self._fd)
+                return self._location(self._spelled(name), found)
+            below = self._at.enter(name)
+            name = self._spelled(name)
         except FileNotFoundError:
             missing = (name, *(pending for pending, _ in self._pending))
             if ".." in missing:
@@ -264,19 +273,22 @@ class _Walk:
             if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             return self._follow(name, from_link)
-        os.close(self._fd)
-        self._fd = below
+        self._at.close()
+        self._at = below
         self._real.append(name)
         return None
+
+    def _spelled(self, name: str) -> str:
+        return self._at.spelled(name) if self._root.folds else name
 
     def _follow(self, name: str, from_link: bool) -> None:
         """Put where a link leads in the place of its name."""
         try:
-            target = os.readlink(name, dir_fd=self._fd)
+            target = self._at.read_link(name)
         except OSError as problem:
             if problem.errno != errno.EINVAL:
                 raise
-            kind = os.stat(name, dir_fd=self._fd, follow_symlinks=False).st_mode
+            kind = self._at.stat(name).st_mode
             if not (stat.S_ISDIR(kind) or stat.S_ISLNK(kind)):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from None
             self._count_turn()  # it changes between link and directory as we look: look again
@@ -320,26 +332,43 @@ class _Walk:
         self._restart(root)
 
     def _restart(self, root: Root) -> None:
-        pin = root.pin()  # held while its number is used: another thread may pin the root again
-        top = os.dup(pin.fd)
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd, self._root, self._real = top, root, []
+        pin = root.pin()  # held while it is used: another thread may pin the root again
+        top = pin.directory.duplicate()
+        self._at.close()
+        self._at, self._root, self._real = top, root, []
 
     def _location(
         self, name: str, found: os.stat_result | None, missing: Names = (), dangling: bool = False
     ) -> Location:
-        return Location(self._root, self._root.real.joinpath(*self._real), self._fd, name, found, missing, dangling)
+        return Location(self._root, self._root.real.joinpath(*self._real), self._at, name, found, missing, dangling)
 
 
-def _real_path(root: Root, root_fd: int, fd: int) -> Path | None:
-    """Where an open file is below `root`, as the kernel tells; None if it has moved or gone since."""
-    top, path = descriptor_path(root_fd), descriptor_path(fd)
-    if top is None or path is None or os.fstat(fd).st_nlink == 0:
+def _verified(location: Location, opened: int | Directory) -> Path | None:
+    """The real path of what was opened there, in the system's own words if it has any; None if it was moved out since.
+
+    Of a file with several names the system may know another one.
+    """
+    if not platform.HAS_GETPATH or (isinstance(opened, int) and os.fstat(opened).st_nlink > 1):
+        return location.real
+    return _real_path(location.root, location.root.pin().directory, opened)
+
+
+def _real_path(root: Root, top: Directory, opened: int | Directory) -> Path | None:
+    """Where something open is below `root`, as the kernel tells; None if it has moved or gone since."""
+    is_file = isinstance(opened, int)
+    above, path = top.known_path(), descriptor_path(opened) if is_file else opened.known_path()
+    if above is None or path is None or (os.fstat(opened) if is_file else opened.status()).st_nlink == 0:
         return None
-    if path == top:
+    if path == above:
         return root.real
     if path.endswith(" (deleted)"):  # or a name like that: the walk can tell
         return None
-    prefix = top.rstrip("/") + "/"
+    prefix = above.rstrip("/") + "/"
     return root.real / path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _close(opened: int | Directory) -> None:
+    if isinstance(opened, int):
+        os.close(opened)
+    else:
+        opened.close()

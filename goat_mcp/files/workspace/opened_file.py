@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.workspace.directory import Directory
 
 MAX_WHOLE_BYTES = 1024 * 1024 * 1024
 """`OpenedFile.read` refuses more than this: it would all be in memory."""
@@ -61,24 +62,12 @@ class AnyVersion:
 
 
 @dataclass(frozen=True)
-class _Opened:
+class OpenedFile:
+    """A regular file, open for reading."""
+
     fd: int
     stat: os.stat_result
     real_path: Path
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self.fd)
-
-
-@dataclass(frozen=True)
-class OpenedFile(_Opened):
-    """A regular file, open for reading."""
-
     opened_at_ns: int = field(default_factory=time.time_ns)
 
     def read(self) -> bytes:
@@ -100,10 +89,30 @@ class OpenedFile(_Opened):
         identity = FileIdentity.settled(now, self.opened_at_ns) if unchanged else None
         return FileVersion(hashlib.sha256(data).hexdigest(), len(data), now.st_mtime_ns, identity)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.fd)
+
 
 @dataclass(frozen=True)
-class OpenedDirectory(_Opened):
-    """A directory; `fd` can be listed and used as `dir_fd`."""
+class OpenedDirectory:
+    """A directory that may be listed."""
+
+    directory: Directory
+    stat: os.stat_result
+    real_path: Path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.directory.close()
 
 
 def hash_of(fd: int) -> str:

@@ -10,12 +10,13 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
-from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.files.workspace.beneath import Beneath, Location
-from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW, Names, is_kernel_path, split_names
+from goat_mcp.files.workspace.directory import Directory
+from goat_mcp.files.workspace.roots import Names, is_kernel_path, split_names
 from goat_mcp.files.workspace.temp_files import is_temp_name
 
 _SHOWN_CHARS = 300
@@ -143,7 +144,7 @@ def near_paths(beneath: Beneath, location: Location) -> list[str]:
     """Up to three existing paths: names like the missing one in its folder, then the same name elsewhere."""
     found: dict[str, None] = {}
     first, *rest = location.missing
-    in_folder = [name for name, _ in _entries(location.parent_fd, MAX_ENTRIES)]
+    in_folder = [name for name, _ in _entries(location.directory, MAX_ENTRIES)]
     for name in _like(first, in_folder):
         if not rest or beneath.exists(location.root, _below_root(location, (name, *rest))):
             found[str(location.parent.joinpath(name, *rest))] = None
@@ -188,11 +189,9 @@ def _named(
         folder = waiting.popleft()
         with suppress(OSError):
             below = split_names(folder.relative_to(location.root.real).as_posix())
-            fd, _ = beneath.open(location.root, below, DIRECTORY_FLAGS | NO_FOLLOW)
-            try:
-                entries = list(_entries(fd, budget))
-            finally:
-                os.close(fd)
+            opened, _ = beneath.open_directory(location.root, below)
+            with opened:
+                entries = list(_entries(opened, budget))
             budget -= len(entries)
             yield None, len(entries)
             for entry, is_folder in sorted(entries):
@@ -203,17 +202,12 @@ def _named(
                     yield path, 0
 
 
-def _entries(dir_fd: int, most: int) -> Iterator[tuple[str, bool]]:
+def _entries(directory: Directory, most: int) -> Iterator[tuple[str, bool]]:
     """At most `most` names in an open directory, each with whether it is a directory; links count as files."""
     with suppress(OSError):
-        fd = os.open(".", os.O_RDONLY | posix.O_DIRECTORY, dir_fd=dir_fd)
-        try:
-            with os.scandir(fd) as listing:
-                for _, entry in zip(range(most), listing, strict=False):
-                    if _is_plain(entry.name) and not is_temp_name(entry.name):
-                        yield entry.name, entry.is_dir(follow_symlinks=False)
-        finally:
-            os.close(fd)
+        for entry in islice(directory.entries(), most):
+            if _is_plain(entry.name) and not is_temp_name(entry.name):
+                yield entry.name, entry.is_dir(follow_symlinks=False)
 
 
 def _is_plain(name: str) -> bool:

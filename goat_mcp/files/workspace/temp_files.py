@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.core import posix
+from goat_mcp.files.workspace.directory import Directory
 from goat_mcp.files.workspace.locks import open_private
-from goat_mcp.files.workspace.roots import NO_FOLLOW
 from goat_mcp.state.file_lock import try_lock
 
 PREFIX = ".goat-mcp-"
@@ -30,10 +30,10 @@ _ATTEMPTS = 8
 
 @dataclass(frozen=True)
 class TempFile:
-    """An empty file of this process, 0600, open for writing in the directory `parent_fd`."""
+    """An empty file of this process, 0600, open for writing."""
 
     fd: int
-    parent_fd: int
+    directory: Directory
     name: str
 
     def write(self, data: bytes) -> None:
@@ -47,31 +47,23 @@ class TempFiles:
         self._notes = folder
 
     @contextmanager
-    def create(self, parent_fd: int, parent: Path) -> Generator[TempFile]:
-        """A temporary file in a pinned directory. Gone afterwards, unless it was renamed."""
+    def create(self, directory: Directory, parent: Path) -> Generator[TempFile]:
+        """A temporary file in a directory. Gone afterwards, unless it was renamed."""
         name = f"{PREFIX}{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"
         with self._noted(parent / name):
-            temp = TempFile(_create(parent_fd, name), parent_fd, name)
+            temp = TempFile(_create(directory, name), directory, name)
             try:
                 yield temp
             finally:
                 with suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=parent_fd)
+                    directory.remove(name)
                 os.close(temp.fd)
 
-    def remove_abandoned(self, parent_fd: int) -> None:
-        """Remove what killed writers left in one directory."""
-        try:
-            listing = os.open(".", os.O_RDONLY | posix.O_DIRECTORY, dir_fd=parent_fd)
-        except OSError:
-            return  # may not be listed
-        try:
-            with os.scandir(listing) as entries:
-                names = [entry.name for entry in entries if is_temp_name(entry.name)]
-            for name in names:
-                remove_if_abandoned(listing, name)
-        finally:
-            os.close(listing)
+    def remove_abandoned(self, directory: Directory) -> None:
+        """Remove what killed writers left in one directory, if it may be listed."""
+        with suppress(OSError):
+            for name in [entry.name for entry in directory.entries() if is_temp_name(entry.name)]:
+                remove_if_abandoned(directory, name)
 
     def noted(self) -> Iterator[Path]:
         """Temporary files that writers noted and may have left; their notes go with the asking."""
@@ -108,9 +100,9 @@ class TempFiles:
                 note.unlink()
 
 
-def _create(parent_fd: int, name: str) -> int:
+def _create(directory: Directory, name: str) -> int:
     for _ in range(_ATTEMPTS):
-        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o600, dir_fd=parent_fd)
+        fd = directory.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             is_mine = try_lock(fd)
         except OSError:
@@ -125,16 +117,16 @@ def is_temp_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def remove_if_abandoned(parent_fd: int, name: str) -> None:
+def remove_if_abandoned(directory: Directory, name: str) -> None:
     """Remove a temporary file that no living process holds."""
     with suppress(OSError):
-        fd = os.open(name, os.O_RDONLY | posix.O_NONBLOCK | NO_FOLLOW, dir_fd=parent_fd)
+        fd = directory.open(name, os.O_RDONLY | posix.O_NONBLOCK)
         try:
             is_new = time.time() - os.fstat(fd).st_mtime < GRACE_S
             if is_new and _is_alive(_process_of(name.removeprefix(PREFIX))):
                 return
             if try_lock(fd):
-                os.unlink(name, dir_fd=parent_fd)
+                directory.remove(name)
         finally:
             os.close(fd)
 

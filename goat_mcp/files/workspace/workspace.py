@@ -13,15 +13,15 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
 from goat_mcp.files.workspace.locks import FileLocks
+from goat_mcp.files.workspace.names import comparable
 from goat_mcp.files.workspace.opened_file import FileVersion, OpenedDirectory, OpenedFile
 from goat_mcp.files.workspace.refusals import near_paths
 from goat_mcp.files.workspace.roots import (
-    CAN_PIN,
     Names,
     Root,
     Roots,
@@ -86,12 +86,12 @@ class Workspace:
     ) -> None:
         self._why_denied = why_denied
         self._readable = readable
-        self._private = tuple(path.resolve() for path in private)
-        self._open_in_private = tuple(path.resolve() for path in readable)
+        self._private = tuple(path.resolve().parts for path in private)
+        self._open_in_private = tuple(path.resolve().parts for path in readable)
         self._is_open = is_open
         folder = private_folder() if lock_folder is None else lock_folder
         self._temps = TempFiles(folder)
-        self._locks = FileLocks(folder)
+        self._locks = FileLocks(folder, self.key)
         self._writer = FileWriter(self._temps)
         self._beneath = Beneath(lambda: self._roots, kernel or Kernel())
         self._roots = Roots((), ())
@@ -112,7 +112,7 @@ class Workspace:
     def adopt_roots(self, roots: Sequence[Path]) -> None:
         """Replace the writable roots. Raises `ToolError` naming one that cannot be opened; the old ones then stay."""
         adopted = Roots(tuple(roots), self._readable)
-        if CAN_PIN:
+        if platform.HAS_DIRECTORY_DESCRIPTORS:
             for root in adopted.writable:
                 try:
                     root.pin()
@@ -155,7 +155,11 @@ class Workspace:
             fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS)
         except OSError as problem:
             raise self._refusal(problem, path) from None
-        self._check_allowed(path, real, fd)
+        try:
+            self._check_allowed(path, real)
+        except ToolError:
+            os.close(fd)
+            raise
         found = os.fstat(fd)
         if stat.S_ISREG(found.st_mode):
             return OpenedFile(fd, found, real)
@@ -168,15 +172,19 @@ class Workspace:
         Raises `ToolError`: NOT_FOUND with near names, NOT_A_DIRECTORY, PATH_OUTSIDE, IO.
         """
         try:
-            fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS | posix.O_DIRECTORY)
+            directory, real = self._beneath.open_directory(self._root(path), path.names)
         except NotADirectoryError as problem:
             if self._beneath.exists(self._root(path), path.names):
                 raise refusals.not_a_directory(path) from None
             raise self._refusal(problem, path) from None
         except OSError as problem:
             raise self._refusal(problem, path) from None
-        self._check_allowed(path, real, fd)
-        return OpenedDirectory(fd, os.fstat(fd), real)
+        try:
+            self._check_allowed(path, real)
+        except ToolError:
+            directory.close()
+            raise
+        return OpenedDirectory(directory, directory.status(), real)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
         """What is there, links inside followed; None if nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
@@ -199,9 +207,19 @@ class Workspace:
 
     def is_private(self, path: Path) -> bool:
         """Whether an absolute real path belongs to the server itself, although it may lie below a root."""
-        if not any(path.is_relative_to(private) for private in self._private):
+        if not self._is_below_one(path, self._private):
             return False
-        return not (any(map(path.is_relative_to, self._open_in_private)) and self._is_open(path))
+        return not (self._is_below_one(path, self._open_in_private) and self._is_open(path))
+
+    def _is_below_one(self, path: Path, folders: Sequence[Names]) -> bool:
+        root = self._roots.holding(path)
+        key = path.parts if root is None else root.key(path.parts)
+        return any(key[: len(one)] == (one if root is None else root.key(one)) for one in folders)
+
+    def key(self, real_path: Path) -> str:
+        """The same for all spellings of a real path: what is known about a file goes by it."""
+        root = self._roots.holding(real_path)
+        return comparable(str(real_path)) if root is not None and root.folds else str(real_path)
 
     def write_file(
         self,
@@ -237,11 +255,10 @@ class Workspace:
         """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
         return self._locks.hold(real_path)
 
-    def _check_allowed(self, path: WorkspacePath, real: Path, fd: int) -> None:
-        """Close what was opened and raise if it must not be read (R-FILE-5)."""
+    def _check_allowed(self, path: WorkspacePath, real: Path) -> None:
+        """Raise if what was opened must not be read (R-FILE-5)."""
         rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
         if rule or self.is_private(real):
-            os.close(fd)
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
 
     @contextmanager
@@ -314,7 +331,7 @@ class Workspace:
             with suppress(OSError, ToolError):
                 folder = self.resolve(str(left.parent))
                 with self.open_directory(folder) as opened:
-                    remove_if_abandoned(opened.fd, left.name)
+                    remove_if_abandoned(opened.directory, left.name)
 
 
 def _absolute(names: Names) -> str:

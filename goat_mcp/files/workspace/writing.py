@@ -13,19 +13,19 @@ import os
 import stat
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from goat_mcp.core import platform, posix
+from goat_mcp.core import posix
 from goat_mcp.files.workspace import refusals
+from goat_mcp.files.workspace.attributes import give_attributes, give_new_mode
 from goat_mcp.files.workspace.beneath import Location
+from goat_mcp.files.workspace.directory import Directory
 from goat_mcp.files.workspace.opened_file import AnyVersion, FileIdentity, FileVersion, hash_of
-from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
 from goat_mcp.files.workspace.temp_files import TempFile, TempFiles, write_all
 
-NEW_FILE_MODE = 0o666
 _NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """The folder takes no new files; the file itself may still be writable."""
 _HASH_IN_THREAD_BYTES = 4 * 1024 * 1024
@@ -83,12 +83,12 @@ class FileWriter:
 
     def check(self, location: Location, asked: object) -> None:
         """Raises `ToolError` for what is never written: DIRECTORY, NOT_REGULAR, HARD_LINKED, a dangling link."""
-        self.temps.remove_abandoned(location.parent_fd)  # first: one of them may be a hard link of the file
+        self.temps.remove_abandoned(location.directory)  # first: one of them may be a hard link of the file
         if location.stat is None:
             if location.dangling:
                 raise refusals.dangling_link(asked)
             return
-        original = os.stat(location.name, dir_fd=location.parent_fd, follow_symlinks=False)
+        original = location.directory.stat(location.name)
         if stat.S_ISDIR(original.st_mode):
             raise refusals.is_directory(asked)
         if not stat.S_ISREG(original.st_mode):
@@ -104,8 +104,8 @@ class FileWriter:
         original = OriginalFile(location, asked)
         original.check(expect)
         before(location, original.stat(), "")
-        os.unlink(location.name, dir_fd=location.parent_fd)
-        sync_directory(location.parent_fd)
+        location.directory.remove(location.name)
+        sync_directory(location.directory)
 
     def _create(
         self,
@@ -119,27 +119,27 @@ class FileWriter:
         if isinstance(expect, FileVersion):
             raise refusals.stale(asked, "was deleted since it was read")
         *folders, name = location.missing
-        parent_fd, made = make_folders(location.parent_fd, folders)
+        directory, made = make_folders(location.directory, folders)
         try:
             with (
-                self.temps.create(parent_fd, location.parent.joinpath(*folders)) as temp,
+                self.temps.create(directory, location.parent.joinpath(*folders)) as temp,
                 _Hashing(data) as hashing,
             ):
                 temp.write(data)
-                posix.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
+                give_new_mode(temp.fd, new_mode)
                 os.fsync(temp.fd)
                 before(location, None, hashing.hexdigest())
                 if isinstance(expect, AnyVersion):
-                    os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
+                    directory.rename(temp.name, directory, name)
                 else:
                     _rename_new(temp, name, asked)
-                sync_directory(parent_fd)
+                sync_directory(directory)
                 version = _version(os.fstat(temp.fd), hashing.hexdigest())
         except BaseException:
-            remove_folders(location.parent_fd, made)
+            remove_folders(location.directory, made)
             raise
         finally:
-            os.close(parent_fd)
+            directory.close()
         return WrittenFile(location.real, version, created=True)
 
     def _replace(
@@ -150,14 +150,14 @@ class FileWriter:
         original = OriginalFile(location, asked)
         original.check(expect)
         try:
-            with self.temps.create(location.parent_fd, location.parent) as temp, _Hashing(data) as hashing:
+            with self.temps.create(location.directory, location.parent) as temp, _Hashing(data) as hashing:
                 temp.write(data)
-                original.give_attributes(temp.fd)
+                give_attributes(location.directory, location.name, temp.fd)
                 os.fsync(temp.fd)
                 original.check(expect)
                 before(location, original.stat(), hashing.hexdigest())
-                os.rename(temp.name, location.name, src_dir_fd=location.parent_fd, dst_dir_fd=location.parent_fd)
-                sync_directory(location.parent_fd)
+                location.directory.rename(temp.name, location.directory, location.name)
+                sync_directory(location.directory)
                 return WrittenFile(location.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
         except OSError as problem:
             # EBUSY: the file is a mount of its own
@@ -203,7 +203,7 @@ def _version(now: os.stat_result, digest: str) -> FileVersion:
 def _rename_new(temp: TempFile, name: str, asked: object) -> None:
     """Give the finished file its name unless the name has been taken: a link fails where a rename would replace."""
     try:
-        os.link(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd, follow_symlinks=False)
+        temp.directory.link(temp.name, temp.directory, name)
     except FileExistsError:
         raise refusals.stale(asked, "exists already") from None
     except OSError as problem:
@@ -211,21 +211,11 @@ def _rename_new(temp: TempFile, name: str, asked: object) -> None:
             raise
         # a file system without links: look first
         with suppress(FileNotFoundError):
-            os.stat(name, dir_fd=temp.parent_fd, follow_symlinks=False)
+            temp.directory.stat(name)
             raise refusals.stale(asked, "exists already") from None
-        os.rename(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd)
+        temp.directory.rename(temp.name, temp.directory, name)
     else:
-        os.unlink(temp.name, dir_fd=temp.parent_fd)
-
-
-def _umask() -> int:
-    """The process's umask. Setting it to read it would open a gap for other threads, so the kernel is asked first."""
-    with suppress(OSError, ValueError, IndexError):
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        return int(status.partition("\nUmask:")[2].split()[0], 8)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+        temp.directory.remove(temp.name)
 
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -237,7 +227,7 @@ def write_in_place(location: Location, data: bytes) -> os.stat_result:
     Returns what is there afterwards. A process killed meanwhile leaves a mixture: there is no second file
     to fall back on.
     """
-    fd = os.open(location.name, os.O_RDWR | posix.O_NONBLOCK | NO_FOLLOW, dir_fd=location.parent_fd)
+    fd = location.directory.open(location.name, os.O_RDWR | posix.O_NONBLOCK)
     try:
         before = os.fstat(fd)
         _reserve(fd, len(data), before)
@@ -263,7 +253,7 @@ def _overwrite(fd: int, data: bytes) -> None:
 
 def _reserve(fd: int, size: int, before: os.stat_result) -> None:
     """Find out that the disk is full before the first old byte is gone."""
-    if size <= before.st_size or not hasattr(os, "posix_fallocate"):
+    if size <= before.st_size:
         return
     try:
         posix.posix_fallocate(fd, 0, size)
@@ -282,54 +272,42 @@ def _restore_times(fd: int, before: os.stat_result) -> None:
 NEW_FOLDER_MODE = 0o777
 
 
-def make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
-    """Create missing folders below a pinned one. Returns the last one's descriptor and those this call made."""
-    fd = os.dup(parent_fd)
+def make_folders(top: Directory, names: list[str]) -> tuple[Directory, list[tuple[str, ...]]]:
+    """Create missing folders below an open one. Returns the last one and those this call made."""
+    directory = top.duplicate()
     made: list[tuple[str, ...]] = []
     try:
         for depth, name in enumerate(names, start=1):
             with suppress(FileExistsError):
-                os.mkdir(name, NEW_FOLDER_MODE, dir_fd=fd)
+                directory.make(name, NEW_FOLDER_MODE)
                 made.append(tuple(names[:depth]))
-                sync_directory(fd)
-            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
-            os.close(fd)
-            fd = below
+                sync_directory(directory)
+            below = directory.enter(name)
+            directory.close()
+            directory = below
     except BaseException:
-        os.close(fd)
-        remove_folders(parent_fd, made)
+        directory.close()
+        remove_folders(top, made)
         raise
-    return fd, made
+    return directory, made
 
 
-def remove_folders(parent_fd: int, made: list[tuple[str, ...]]) -> None:
+def remove_folders(top: Directory, made: list[tuple[str, ...]]) -> None:
     """Take back folders that were made for a file that did not come; none that has got another use."""
     for names in reversed(made):
-        with suppress(OSError):
-            fd = os.dup(parent_fd)
-            try:
-                for name in names[:-1]:
-                    below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
-                    os.close(fd)
-                    fd = below
-                os.rmdir(names[-1], dir_fd=fd)
-            finally:
-                os.close(fd)
+        with suppress(OSError), ExitStack() as opened:
+            directory = top
+            for name in names[:-1]:
+                directory = opened.enter_context(directory.enter(name))
+            directory.remove_folder(names[-1])
 
 
-def sync_directory(parent_fd: int) -> None:
+def sync_directory(directory: Directory) -> None:
     with suppress(OSError):  # may not be listed, or its file system has no such thing
-        fd = os.open(".", os.O_RDONLY | posix.O_DIRECTORY, dir_fd=parent_fd)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        directory.sync()
 
 
-_READ_FLAGS = os.O_RDONLY | posix.O_NONBLOCK | NO_FOLLOW
-_ACL = "system.posix_acl_access"
-_NOT_COPIED = ("security.capability", "security.ima", "security.evm")
-"""Attributes that vouch for the old bytes."""
+_READ_FLAGS = os.O_RDONLY | posix.O_NONBLOCK
 
 
 class OriginalFile:
@@ -353,7 +331,7 @@ class OriginalFile:
             return
         if not stat.S_ISREG(found.st_mode) or found.st_size != expect.size:
             raise refusals.stale(self._asked, "changed since it was read")
-        fd = os.open(self._location.name, _READ_FLAGS, dir_fd=self._location.parent_fd)
+        fd = self._location.directory.open(self._location.name, _READ_FLAGS)
         try:
             before, read_from_ns = os.fstat(fd), time.time_ns()
             if hash_of(fd) != expect.sha256:
@@ -363,36 +341,5 @@ class OriginalFile:
         finally:
             os.close(fd)
 
-    def give_attributes(self, fd: int) -> None:
-        """Owner, extended attributes (ACLs are some) and mode, in the order in which none undoes another."""
-        found = self.stat()
-        mode = stat.S_IMODE(found.st_mode)
-        mine = os.fstat(fd)
-        if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
-            try:
-                posix.fchown(fd, found.st_uid, found.st_gid)
-            except PermissionError:
-                mode &= ~(stat.S_ISUID | stat.S_ISGID)  # never for another owner than the one who set them
-                with suppress(PermissionError):
-                    posix.fchown(fd, -1, found.st_gid)
-        self._give_extended(fd)
-        posix.fchmod(fd, mode)
-
-    def _give_extended(self, fd: int) -> None:
-        if not platform.HAS_EXTENDED_ATTRIBUTES:
-            return
-        with suppress(OSError):
-            source = os.open(self._location.name, _READ_FLAGS, dir_fd=self._location.parent_fd)
-            try:
-                names = posix.listxattr(source)
-                for name in set(posix.listxattr(fd)).difference(names) & {_ACL}:
-                    posix.removexattr(fd, name)  # came from the folder's default, and would widen access
-                for name in names:
-                    if name not in _NOT_COPIED:
-                        with suppress(OSError):
-                            posix.setxattr(fd, name, posix.getxattr(source, name))
-            finally:
-                os.close(source)
-
     def stat(self) -> os.stat_result:
-        return os.stat(self._location.name, dir_fd=self._location.parent_fd, follow_symlinks=False)
+        return self._location.directory.stat(self._location.name)

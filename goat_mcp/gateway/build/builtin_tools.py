@@ -114,7 +114,9 @@ _BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinT
     Config: lambda s, parts: Config(s.config_view, s.session_settings, s.plan_approval.modes),
     ExitPlanMode: lambda s, parts: ExitPlanMode(s.plan_approval),
     AskUserQuestion: lambda s, parts: AskUserQuestion(),
-    WebFetch: lambda s, parts: WebFetch(_pages(s), s.spill, s.models, s.settings.web.cache_s, parts.max_chars),
+    WebFetch: lambda s, parts: WebFetch(
+        _pages(s), s.spill, s.models, s.settings.web.cache_s, s.telemetry.warning, parts.max_chars
+    ),
     WebSearch: lambda s, parts: WebSearch(s.http, s.sessions, s.settings.web.search, s.references),
     Agent: lambda s, parts: Agent(parts.spawner, parts.teams),
     ListMcpResources: lambda s, parts: ListMcpResources(parts.upstream_resources, s.spill, parts.max_chars),

@@ -23,6 +23,7 @@ import anyio.to_thread
 from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core import platform
 from goat_mcp.core.redaction import is_likely_secret
+from goat_mcp.gateway.status.system_features import SANDBOX, SystemFeature
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
@@ -47,6 +48,8 @@ _EXIT: dict[ReasonCode, ExitCode] = {
     _R.HIDDEN_DATA: SCHEMA,
     _R.SCHEMA_TOO_LARGE: SCHEMA,
     _R.SCHEMA_TOO_DEEP: SCHEMA,
+    # Doctor does not wait as long as a start may take, unless it is given the server's name.
+    _R.STARTING: 0,
     # These leave everything else in use, or were asked for.
     _R.DISABLED: 0,
     _R.TOOL_DISABLED: 0,
@@ -68,20 +71,28 @@ _MAX_FILES = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """`exit_code` is what it alone would make of doctor's exit status; a warning's is 0."""
+    """`exit_code` is what it alone would make of doctor's exit status; a warning's is 0.
+
+    `is_info`: nothing is wrong, it is so on this system.
+    """
 
     id: str
     detail: str
     fix: str
     about: str = ""
     exit_code: ExitCode = 0
+    is_info: bool = False
 
     @property
-    def severity(self) -> Literal["error", "warning"]:
-        return "error" if self.exit_code else "warning"
+    def severity(self) -> Literal["error", "warning", "info"]:
+        if self.exit_code:
+            return "error"
+        return "info" if self.is_info else "warning"
 
     def wire(self) -> dict[str, Any]:
-        return {**asdict(self), "severity": self.severity}
+        fields = asdict(self)
+        del fields["is_info"]
+        return {**fields, "severity": self.severity}
 
 
 def exit_status(findings: list[Finding]) -> int:
@@ -327,10 +338,29 @@ def sandbox_findings(state: SandboxState) -> Iterator[Finding]:
         )
 
 
+def system_findings(features: Iterable[SystemFeature]) -> Iterator[Finding]:
+    """What this system lacks. A sandbox that the settings want has a finding of its own."""
+    for feature in features:
+        if feature.is_there is False and feature.name != SANDBOX:
+            yield Finding(id="missing_feature", about=feature.name, detail=feature.without, fix="", is_info=True)
+
+
 def hook_findings(silent: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """`silent` are hooks, by where they are written, and what is wrong with their matchers."""
     for origin, problem in silent:
         yield Finding(id="silent_hook", about=origin, detail=problem, fix="Correct the matcher, or take the hook away.")
+
+
+_BROKEN = ("broken_manifest", "broken_skill")
+
+
+def declared_findings(problems: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """`problems` of manifests and skills: `name`, `reason_code`, `detail`."""
+    for problem in problems:
+        code = problem["reason_code"]
+        fix = "Correct the file; `goat-mcp manifest check` looks at manifests alone."
+        exit_code = USAGE if code in _BROKEN else 0
+        yield Finding(id=code, about=problem["name"], detail=problem["detail"], fix=fix, exit_code=exit_code)
 
 
 def ignored_keys(upstreams: Upstreams, only: Collection[str]) -> Iterator[Finding]:

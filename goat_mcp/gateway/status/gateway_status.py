@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.calls.hooks.command import HookCommand
 from goat_mcp.commands.bash_call import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
@@ -26,6 +26,9 @@ from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
+
+if TYPE_CHECKING:
+    from goat_mcp.commands.sandbox.sandbox import SandboxState
 
 STATUS_URI = "goat://status"
 _OPERATORS = ("config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
@@ -109,7 +112,12 @@ class GatewayStatus:
         """What may be shown. Whoever is not the operator sees no stderr, and nothing of how it is
         set up: files, rules, hooks, where upstreams are. Nobody sees a server that `shows` says is hidden (PRF-2)."""
         raw = self._without_hidden(self.raw(), shows)
-        return with_ages(self.without_secrets(raw if for_operator else _for_anybody(raw)), time.time())
+        if not for_operator:
+            return with_ages(self.without_secrets(_for_anybody(raw)), time.time())
+        from goat_mcp.gateway.status.system_features import as_document, system_features  # loaded when somebody asks
+
+        document = with_ages(self.without_secrets(raw), time.time())
+        return {**document, "system": as_document(system_features(self._tried_sandbox()))}
 
     def _without_hidden(self, raw: dict[str, Any], shows: Callable[[str], bool]) -> dict[str, Any]:
         shown = {config.name for config in self._upstreams.configs if shows(config.server)}
@@ -137,9 +145,12 @@ class GatewayStatus:
         rules = {name: [rule.text for rule in getattr(listed, name).rules] for name in ("allow", "ask", "deny")}
         return {"mode": self._services.modes.default.value, "asks_go_to": self._asks_go_to, "rules": rules}
 
-    def _sandbox_state(self) -> dict[str, Any]:
+    def _tried_sandbox(self) -> SandboxState | None:
         sandbox = self._services.sandbox.made
-        state = sandbox.known_state() if sandbox is not None else None
+        return None if sandbox is None else sandbox.known_state()
+
+    def _sandbox_state(self) -> dict[str, Any]:
+        state = self._tried_sandbox()
         if state is None:
             wanted = self._settings.sandbox
             return {"name": "not tried yet", "wanted": "" if wanted is None else str(wanted), "reason": ""}

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from goat_mcp.core import posix
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.own_file import open_own, replace_own
 
 MAX_BYTES = 1024 * 1024
 KEPT_FILES = 20
@@ -46,10 +46,9 @@ class LogWriter:
         data = line.encode("utf-8", "replace") + b"\n"
         with suppress(OSError):
             if self._bytes + len(data) > MAX_BYTES and self._bytes:
-                self._path.replace(f"{self._path}{_OLDER}")
+                replace_own(self._path, Path(f"{self._path}{_OLDER}"))
                 self._bytes = 0
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | posix.O_NOFOLLOW
-            descriptor = os.open(self._path, flags, 0o600)
+            descriptor = open_own(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
                 self._bytes += os.write(descriptor, data[:MAX_BYTES])
             finally:

@@ -21,6 +21,7 @@ from goat_mcp.catalog.schemas.dialects import RULES_VERSION
 from goat_mcp.files.documents.visible_text import VISIBLE_RULES
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.own_file import replace_own
 from goat_mcp.state.private_file import no_warning, set_aside
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
@@ -56,7 +57,7 @@ class CheckedFile(NamedTuple):
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(self._first_line(body).encode("ascii") + b"\n" + body)
-            Path(temporary).replace(path)
+            replace_own(Path(temporary), path)
         except OSError:
             Path(temporary).unlink(missing_ok=True)
             raise

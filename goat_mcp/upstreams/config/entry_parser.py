@@ -6,7 +6,6 @@ Where entries come from, and which of two of one name counts, is the business of
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ValidationError
 
 from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
+from goat_mcp.core import platform
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.spec import ToolExample
@@ -230,7 +230,7 @@ def _without_secret_keys(key: str, value: Any) -> Any:
 
 
 def _is_relative_path(command: str) -> bool:
-    is_path = "/" in command or (os.name == "nt" and "\\" in command)
+    is_path = "/" in command or (platform.SYSTEM == "windows" and "\\" in command)
     return is_path and not _is_absolute(command)
 
 

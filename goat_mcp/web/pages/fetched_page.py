@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.file_type import image_type, is_pdf
 from goat_mcp.files.documents.text_encoding import looks_binary
 from goat_mcp.state.spill import SpillFiles
+from goat_mcp.web.pages import macos_quarantine, windows_zone
 
 _MEDIA_TYPE = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,60}/[A-Za-z0-9!#$&^_.+-]{1,80})")
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -91,8 +94,8 @@ _SUFFIXES = {
 _IN_URL = re.compile(r"(\.[A-Za-z0-9]{1,8})(?:\?|\Z)")
 
 
-def save_body(page: Page, spill: SpillFiles) -> Path:
-    """Store the body. Raises `ToolError(IO)`; then there is no file."""
+def save_body(page: Page, spill: SpillFiles, warn: Callable[..., None]) -> Path:
+    """Store the body, marked as a file from the internet. Raises `ToolError(IO)`; then there is no file."""
     path: Path | None = None
     try:
         path, descriptor = spill.create("webfetch", file_suffix(page))
@@ -107,7 +110,19 @@ def save_body(page: Page, spill: SpillFiles) -> Path:
             f"{page.final_url[:300]} could not be saved in {spill.state.path}: {problem.strerror}",
             "Tell the user; there may be no room left.",
         ) from None
+    try:
+        _mark_as_download(path, page.final_url)
+    except OSError as problem:  # a file system without attributes or streams
+        warn("a saved file is not marked as a download", file=str(path), problem=problem.strerror)
     return path
+
+
+def _mark_as_download(path: Path, url: str) -> None:
+    """macOS and Windows ask before they run a file that has this mark. Raises `OSError`."""
+    if platform.SYSTEM == "macos":
+        macos_quarantine.mark(path)
+    elif platform.SYSTEM == "windows":
+        windows_zone.mark(path, url)
 
 
 def file_suffix(page: Page) -> str:

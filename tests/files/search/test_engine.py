@@ -24,6 +24,7 @@ from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.query import Query, Target
 from goat_mcp.files.search.ripgrep import find_ripgrep
+from goat_mcp.files.workspace.directory import open_directory
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.landlock import Landlock
 from goat_mcp.tools import glob, grep
@@ -303,12 +304,9 @@ class TestConfinement:
         (outside / "canary.txt").write_text("CANARY\n")
         (tmp_path / "link").symlink_to(outside / "canary.txt")
         (tmp_path / "own.txt").write_text("CANARY\n")
-        fd = os.open(tmp_path, os.O_RDONLY)
-        try:
-            search = SearchEngine().search(Target(fd, True, str(tmp_path), str(tmp_path)), SearchDeadline(20))
+        with open_directory(tmp_path) as directory:
+            search = SearchEngine().search(Target(directory, str(tmp_path), str(tmp_path)), SearchDeadline(20))
             named = list(search.lines(Query(patterns=("CANARY",)), ["./link", "./own.txt"]))
-        finally:
-            os.close(fd)
 
         assert [getattr(line, "path", None) for line in named] == ["./own.txt"]
 
@@ -384,7 +382,7 @@ class TestSize:
 
         assert await files.matching("needle") == ["a.txt"]
 
-    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches directories with inotify")
+    @pytest.mark.linux_only("watches directories with inotify")
     async def test_glob_003_any_number_of_ignored_files_costs_nothing_since_nobody_reads_their_directory(
         self, files: Folder
     ) -> None:

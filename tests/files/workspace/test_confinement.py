@@ -240,7 +240,7 @@ def test_a_directory_is_not_a_file_and_a_file_no_directory(ground: Ground) -> No
             ground.workspace.open_directory(ground.workspace.resolve(asked))
         assert refused.value.code == code
     with ground.workspace.open_directory(ground.workspace.resolve("@folder")) as directory:
-        assert (directory.real_path, os.fstat(directory.fd).st_ino) == (
+        assert (directory.real_path, directory.directory.status().st_ino) == (
             ground.top / "folder",
             (ground.top / "folder").stat().st_ino,
         )

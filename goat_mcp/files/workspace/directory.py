@@ -1,0 +1,241 @@
+"""An open directory, and what can be done with names in it: all that the jail asks of a system.
+
+POSIX has directory descriptors; `windows_directory` does the same by paths while it keeps every directory above open.
+What a path means, and whether it may be touched, is not decided here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from goat_mcp.core import platform, posix
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.workspace.names import comparable
+
+_NO_FOLLOW = posix.O_NOFOLLOW
+_PATH_BYTES = 1024
+"""The most that F_GETPATH writes."""
+
+
+class Directory(Protocol):
+    """Held open: it stays the directory that was found, whatever its path leads to later. Use it in a `with`.
+
+    A name is one name in it, `.` means itself. No method follows a link. All raise `OSError` as POSIX has it, above
+    all FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError and those named here.
+    """
+
+    def stat(self, name: str) -> os.stat_result:
+        """Of a link itself. A relative path is possible, too, if only times matter: links before its end are
+        followed."""
+        ...
+
+    def read_link(self, name: str) -> str:
+        """Raises EINVAL if it is no link."""
+        ...
+
+    def open(self, name: str, flags: int, mode: int = 0o600) -> int:
+        """A descriptor of a file, never text mode. Raises ELOOP for a link."""
+        ...
+
+    def enter(self, name: str, *, to_list: bool = False) -> Directory:
+        """A directory in it. `to_list`: fail at once if it may not be listed. Raises ELOOP or NotADirectoryError for
+        a link."""
+        ...
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """What is in it, without `.` and `..`. Nothing may be changed in between."""
+        ...
+
+    def spelled(self, name: str) -> str:
+        """How the directory itself spells a name that it takes for this one (`README.md` for `readme.MD`); `name` if
+        it has none. Only asked if it does not go by the very characters."""
+        ...
+
+    def make(self, name: str, mode: int) -> None: ...
+
+    def remove(self, name: str) -> None:
+        """A file or a link."""
+        ...
+
+    def remove_folder(self, name: str) -> None:
+        """An empty one."""
+        ...
+
+    def rename(self, name: str, to: Directory, new_name: str) -> None:
+        """Replaces what is there, in one step. The file may be open."""
+        ...
+
+    def link(self, name: str, to: Directory, new_name: str) -> None:
+        """A second name for a file; fails if there is something. EPERM, EOPNOTSUPP or ENOSYS: no links here."""
+        ...
+
+    def status(self) -> os.stat_result:
+        """Of the directory itself."""
+        ...
+
+    def sync(self) -> None:
+        """What was made, renamed and removed in it is on disk, as far as the system can do that."""
+        ...
+
+    def known_path(self) -> str | None:
+        """Where the system knows it, as it is spelled on disk; None if it does not say."""
+        ...
+
+    def fileno(self) -> int:
+        """The descriptor, for calls to the kernel. Raises ENOSYS if there are no directory descriptors."""
+        ...
+
+    def duplicate(self) -> Directory: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class PosixDirectory:
+    """A directory descriptor. Takes over `fd`."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def stat(self, name: str) -> os.stat_result:
+        return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+
+    def read_link(self, name: str) -> str:
+        return os.readlink(name, dir_fd=self._fd)
+
+    def open(self, name: str, flags: int, mode: int = 0o600) -> int:
+        return os.open(name, flags | _NO_FOLLOW, mode, dir_fd=self._fd)
+
+    def enter(self, name: str, *, to_list: bool = False) -> PosixDirectory:
+        flags = os.O_RDONLY if to_list else _to_enter()
+        return PosixDirectory(os.open(name, flags | posix.O_DIRECTORY | _NO_FOLLOW, dir_fd=self._fd))
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        with self.enter(".", to_list=True) as listed, os.scandir(listed.fileno()) as found:
+            yield from found
+
+    def spelled(self, name: str) -> str:
+        with suppress(OSError):
+            wanted = comparable(name)
+            alike = [entry.name for entry in self.entries() if comparable(entry.name) == wanted]
+            if name not in alike:
+                found = self.stat(name)
+                return next((other for other in alike if os.path.samestat(self.stat(other), found)), name)
+        return name
+
+    def make(self, name: str, mode: int) -> None:
+        os.mkdir(name, mode, dir_fd=self._fd)
+
+    def remove(self, name: str) -> None:
+        os.unlink(name, dir_fd=self._fd)
+
+    def remove_folder(self, name: str) -> None:
+        os.rmdir(name, dir_fd=self._fd)
+
+    def rename(self, name: str, to: Directory, new_name: str) -> None:
+        os.rename(name, new_name, src_dir_fd=self._fd, dst_dir_fd=to.fileno())
+
+    def link(self, name: str, to: Directory, new_name: str) -> None:
+        os.link(name, new_name, src_dir_fd=self._fd, dst_dir_fd=to.fileno(), follow_symlinks=False)
+
+    def status(self) -> os.stat_result:
+        return os.fstat(self._fd)
+
+    def sync(self) -> None:
+        with self.enter(".", to_list=True) as listed:
+            os.fsync(listed.fileno())
+
+    def known_path(self) -> str | None:
+        return descriptor_path(self._fd)
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def duplicate(self) -> PosixDirectory:
+        return PosixDirectory(os.dup(self._fd))
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+
+def open_directory(path: Path) -> Directory:
+    """Open an absolute directory, name by name, following no link at all."""
+    if not platform.HAS_DIRECTORY_DESCRIPTORS:
+        raise ToolError(
+            ErrorCode.NOT_CONFIGURED,
+            "file tools need directory descriptors, which this platform does not have",
+            "Run goat-mcp on Linux or macOS (WSL works) for its file tools.",
+        )
+    directory = PosixDirectory(os.open("/", _to_enter() | posix.O_DIRECTORY))
+    for name in path.parts[1:]:
+        with directory:
+            below = directory.enter(name)
+        directory = below
+    return directory
+
+
+def _to_enter() -> int:
+    """These need no permission to list the directory. A system that has neither asks for it."""
+    return posix.O_PATH or posix.O_SEARCH or os.O_RDONLY
+
+
+def spelled_path(path: Path) -> Path:
+    """An absolute directory as it is spelled on disk, as far as that can be seen."""
+    names: list[str] = []
+    with suppress(OSError):
+        for above in reversed(path.parents):
+            with open_directory(above) as directory:
+                names.append(directory.spelled(path.parts[len(names) + 1]))
+    return Path(path.anchor, *names, *path.parts[len(names) + 1 :])
+
+
+@lru_cache(maxsize=1024)
+def folds_names(folder: str) -> bool:
+    """Whether names in a directory that are spelled differently may be one file (see `comparable`). Found out once,
+    by another spelling of a name in it; if it is empty or not there yet, of the nearest directory above."""
+    path = Path(folder)
+    with suppress(OSError, ToolError), open_directory(path) as directory:
+        for entry in directory.entries():
+            if (other := entry.name.swapcase()) != entry.name:
+                return _is_one(directory, entry.name, other)
+    return path.parent != path and folds_names(str(path.parent))
+
+
+def _is_one(directory: Directory, name: str, other: str) -> bool:
+    """Not if both are in it: a hard link has two names wherever it is."""
+    try:
+        is_one = os.path.samestat(directory.stat(name), directory.stat(other))
+    except OSError:
+        return False
+    return is_one and not {name, other} <= {entry.name for entry in directory.entries()}
+
+
+def descriptor_path(fd: int) -> str | None:
+    """The path the kernel knows an open file by, None if it does not say."""
+    with suppress(OSError):
+        if platform.HAS_PROC:
+            return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115  # on every read
+        if platform.HAS_GETPATH:
+            return os.fsdecode(posix.fcntl(fd, posix.F_GETPATH, bytes(_PATH_BYTES)).rstrip(b"\0"))
+    return None
