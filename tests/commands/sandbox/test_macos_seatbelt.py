@@ -17,6 +17,7 @@ from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core import platform
+from goat_mcp.gateway.status.doctor import sandbox_findings
 from tests.commands.sandbox.boxes import Box, git, names
 from tests.commands.sandbox.seatbelt_rules import Profile
 from tests.commands.sandbox.test_seatbelt_profile import MAKE, READ, WRITE, proxy
@@ -288,3 +289,12 @@ async def test_windows_has_none_and_the_text_names_wsl(tmp_path: Path, windows: 
         assert (result.error_code, names(bench.root)) == ("E_SANDBOX", [])
         assert why in result.text
     await bench.close()
+
+
+@pytest.mark.parametrize(("system", "remedy"), [("linux", "bubblewrap"), ("windows", "WSL 2"), ("macos", SANDBOX_EXEC)])
+def test_doctor_names_what_helps_on_this_system(monkeypatch: pytest.MonkeyPatch, system: str, remedy: str) -> None:
+    monkeypatch.setattr(platform, "SYSTEM", system)
+
+    (finding,) = sandbox_findings(SandboxState("none", SandboxMode.REQUIRED, "why"))
+
+    assert remedy in finding.fix and "why" in finding.detail

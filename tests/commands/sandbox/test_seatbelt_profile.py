@@ -24,6 +24,7 @@ from tests.commands.sandbox.seatbelt_rules import Profile, read
 GOLDEN = Path(__file__).with_name("seatbelt.sb")
 READ, WRITE, MAKE, MOVE = "file-read-data", "file-write-data", "file-write-create", "file-write-unlink"
 WS = Path("/Users/ada/ws")
+NOTHING: set[str] = set()
 
 
 def proxy(port: int) -> ProxyAccess:
@@ -70,11 +71,11 @@ def test_the_profile_of_one_policy_is_this_text() -> None:
         (WS / "new/file", {READ, WRITE, MAKE, MOVE}),
         (WS, {READ, WRITE}),
         ("/private/tmp/more/x", {READ, WRITE, MAKE, MOVE}),
-        ("/private/tmp/other", set()),
-        ("/tmp/other", set()),
+        ("/private/tmp/other", NOTHING),
+        ("/tmp/other", NOTHING),
         ("/Users/ada/.rustup/x", {READ}),
-        ("/Users/ada/.ssh/id", set()),
-        ("/Users/ada/wsx", set()),
+        ("/Users/ada/.ssh/id", NOTHING),
+        ("/Users/ada/wsx", NOTHING),
         (WS / "shown/x", {READ}),
         (WS / ".git", {READ, WRITE}),
         (WS / ".git/index", {READ, WRITE, MAKE, MOVE}),
@@ -93,23 +94,23 @@ def test_the_profile_of_one_policy_is_this_text() -> None:
         (WS / 'sub/it"s (a) \\ name/x', {READ}),
         (WS / "deep", {READ, WRITE}),
         (WS / "deep/er", {READ, WRITE}),
-        (WS / "deep/er/.env", set()),
+        (WS / "deep/er/.env", NOTHING),
         (WS / "deep/er/.env2", {READ, WRITE, MAKE, MOVE}),
         ("/usr/bin/git", {READ}),
         ("/usr/local/bin/node", {READ}),
-        ("/usr/local/var/postgres/base", set()),
+        ("/usr/local/var/postgres/base", NOTHING),
         ("/opt/homebrew/Cellar/git", {READ}),
-        ("/opt/homebrew/etc/redis.conf", set()),
+        ("/opt/homebrew/etc/redis.conf", NOTHING),
         ("/System/Library/Frameworks/x", {READ}),
-        ("/System/Volumes/Data/Users/ada/.ssh/id", set()),
+        ("/System/Volumes/Data/Users/ada/.ssh/id", NOTHING),
         ("/private/etc/hosts", {READ}),
-        ("/private/etc/master.passwd", set()),
+        ("/private/etc/master.passwd", NOTHING),
         ("/private/var/db/timezone/x", {READ}),
         ("/dev/null", {READ, WRITE}),
         ("/dev/fd/9", {READ, WRITE}),
-        ("/dev/disk0", set()),
-        ("/dev/tty", set()),
-        ("/dev/ttys003", set()),
+        ("/dev/disk0", NOTHING),
+        ("/dev/tty", NOTHING),
+        ("/dev/ttys003", NOTHING),
     ],
 )
 def test_a_path_can_be_read_written_made_and_moved_as_the_policy_says(path: Path | str, can: set[str]) -> None:
@@ -149,7 +150,7 @@ def test_a_terminal_is_the_commands_own_one() -> None:
 @pytest.mark.parametrize(
     ("network", "reached"),
     [
-        (Network.DENY, set()),
+        (Network.DENY, NOTHING),
         (Network.DOMAINS, {"localhost:4711"}),
         (Network.ALLOW, {"localhost:4711", "localhost:22", "192.0.2.1:443"}),
     ],
