@@ -6,11 +6,13 @@ import os
 import stat
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from goat_mcp.commands.sandbox import macos_seatbelt
+from goat_mcp.commands.sandbox import sandbox as sandbox_module
 from goat_mcp.commands.sandbox.confinement import Bounds, Confinement
 from goat_mcp.commands.sandbox.macos_seatbelt import SANDBOX_EXEC, Seatbelt, path_on_disk
 from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
@@ -271,7 +273,8 @@ async def test_required_refuses_with_the_trials_reason_and_the_remedy(
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "SYSTEM", "windows")
+    """For the sandbox alone: files are those of the system that runs the test."""
+    monkeypatch.setattr(sandbox_module, "platform", SimpleNamespace(SYSTEM="windows"))
     monkeypatch.setattr(platform, "HAS_NAMESPACES", False)
 
 
