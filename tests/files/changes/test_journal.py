@@ -16,6 +16,7 @@ from goat_mcp.files.changes.change import Author, Content
 from goat_mcp.files.changes.journal import JournalLimits
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import FileVersion
+from goat_mcp.files.workspace.directory import descriptor_path
 from tests.files.changes.keeping import Desk, notebook
 
 pytestmark = pytest.mark.anyio
@@ -91,7 +92,7 @@ async def test_where_no_link_can_be_made_a_large_content_is_copied(desk: Desk, m
     link = os.link
 
     def link_on_this_file_system(source: object, target: object, **options: object) -> None:
-        if "blobs" in str(Path(f"/proc/self/fd/{options['dst_dir_fd']}").readlink()):
+        if "blobs" in str(descriptor_path(options["dst_dir_fd"])):
             raise OSError(18, "Invalid cross-device link")
         link(source, target, **options)  # type: ignore[call-overload]  # as it came
 
