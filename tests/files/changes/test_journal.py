@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ async def test_where_no_link_can_be_made_a_large_content_is_copied(desk: Desk, m
     path = desk.file("f", LARGE)
     link = os.link
 
-    def link_on_this_file_system(source: object, target: object, **options: object) -> None:
+    def link_on_this_file_system(source: object, target: object, **options: Any) -> None:
         if "blobs" in str(descriptor_path(options["dst_dir_fd"])):
             raise OSError(18, "Invalid cross-device link")
         link(source, target, **options)  # type: ignore[call-overload]  # as it came
