@@ -11,9 +11,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ASKS = {"goat_mcp/core/platform.py", "goat_mcp/core/posix.py", "goat_mcp/state/file_lock.py"}
 NOT_YET = {
-    "goat_mcp/commands/sandbox/landlock.py",
-    "goat_mcp/commands/sandbox/sandbox.py",
-    "goat_mcp/commands/sandbox/seccomp.py",
     "goat_mcp/files/search/ripgrep.py",
     "goat_mcp/processes/landlock.py",
 }
