@@ -40,6 +40,9 @@ HAS_MEMFD: Final = hasattr(os, "memfd_create")
 HAS_FILE_MODES: Final = hasattr(os, "geteuid")
 """Files have an owner and mode bits; elsewhere who may read them is in lists that we do not read."""
 
+HAS_CHANGE_TIMES: Final = SYSTEM != "windows"
+"""A file has a time that each change of it sets, and that nobody can set back; Windows has the time of its creation."""
+
 HAS_EXTENDED_ATTRIBUTES: Final = hasattr(os, "listxattr")
 
 HAS_PROCESS_GROUPS: Final = hasattr(os, "killpg")
