@@ -29,6 +29,7 @@ from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.files.search.query import Query, ResultLine, Target
 from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
+from goat_mcp.files.workspace.windows_paths import slashed
 
 _MAX_PATTERN_CHARS = 32_768
 _NOTHING = "No matches found"
@@ -247,7 +248,7 @@ def _query(input: GrepInput, root: str) -> Query:
         raise ToolError(ErrorCode.PATTERN, f"the pattern {problem}", "Send a shorter pattern of plain text.")
     around = input.around if input.around is not None else input.context or 0
     try:
-        rules = rules_of_globs(input.glob or "", below=root)
+        rules = rules_of_globs(slashed(input.glob or ""), below=slashed(root))
     except BadGlob as bad:
         message = f"glob: {bad}: {cut_middle(input.glob or '', 200)}"
         raise ToolError(ErrorCode.PATTERN, message, 'Send globs such as "*.py" or "src/**/*.{ts,tsx}".') from None

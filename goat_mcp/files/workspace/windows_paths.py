@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 
 Names = tuple[str, ...]
@@ -56,6 +57,12 @@ class DrivePath:
     def rule_text(self) -> str:
         """As rules about paths write it: `/c/dir/file`."""
         return "/" + "/".join((self.drive.lower(), *self.names))
+
+
+def slashed(path: str) -> str:
+    """A path or a glob with `/` alone, as patterns are written. On Windows no name has a backslash; elsewhere it is
+    left as it is."""
+    return path.replace("\\", "/") if platform.SYSTEM == "windows" else path
 
 
 def nothing_held(folder: str, name: str) -> bool:
