@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from goat_mcp.core import platform
 from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests import quick_start
 from tests.contract.attack_cases import count_line
@@ -27,7 +28,8 @@ settings.load_profile("busy machine")
 gc.disable()
 
 # Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that it ends with them.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if platform.SYSTEM != "windows":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -62,8 +64,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
+        for reason in why_not_here(item):
+            item.add_marker(pytest.mark.skip(reason=reason))
         if item.get_closest_marker("xdist_group") is None and _is_of_a_shared_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def why_not_here(item: pytest.Item) -> list[str]:
+    """The only way to leave out a test for the system's sake: the markers `linux_only` and `posix_only`."""
+    reasons: list[str] = []
+    if platform.SYSTEM != "linux":
+        reasons += [f"Linux only: {mark.args[0]}" for mark in item.iter_markers("linux_only")]
+    if platform.SYSTEM == "windows":
+        reasons += [f"not on Windows: {mark.args[0]}" for mark in item.iter_markers("posix_only")]
+    return reasons
 
 
 def left_out_of_quick_run(items: Sequence[pytest.Item]) -> list[pytest.Item]:

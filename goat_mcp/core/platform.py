@@ -1,9 +1,9 @@
 """What the system under us offers. Asked once, by feature and not by name.
 
 Code asks for a feature and says what it does without. Besides this module and `core/posix.py` only the implementations
-behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`. What users should
-know of has a row in `gateway/status/system_features.py`.
-What takes a call to the kernel to find out (openat2, Landlock, user namespaces) is asked where it is used.
+behind a feature read `sys.platform`: files named `linux_*`, `macos_*` and `windows_*`. What takes a call to the kernel
+to find out (openat2, Landlock, user namespaces) is asked where it is used. What users should know of has a row in
+`gateway/status/system_features.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ HAS_MEMFD: Final = hasattr(os, "memfd_create")
 """A file can be in memory alone and be handed to a child."""
 
 HAS_FILE_MODES: Final = hasattr(os, "geteuid")
-"""Files have an owner and mode bits; elsewhere who may read them is in lists that we do not read."""
+"""Files have an owner and mode bits."""
+
+HAS_ACCESS_LISTS: Final = SYSTEM == "windows"
+"""Who may use a file is in a list of its own, which `state/windows_files.py` reads and writes."""
 
 HAS_CHANGE_TIMES: Final = SYSTEM != "windows"
 """A file has a time that each change of it sets, and that nobody can set back; Windows has the time of its creation."""

@@ -17,6 +17,8 @@ O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 O_PATH: int = getattr(os, "O_PATH", 0)
+O_SEARCH: int = getattr(os, "O_SEARCH", 0)
+"""macOS: a directory may be entered that may not be listed, as with O_PATH."""
 O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 """`os.open` sets it by itself; only a call to the kernel that goes another way needs it."""
 F_GETPATH: int = 50 if sys.platform == "darwin" else 0
@@ -79,6 +81,19 @@ if sys.platform != "win32":
     def pending_signals() -> set[int]:
         """Signals that came while they were blocked."""
         return set(signal.sigpending())
+
+    def most_open_files() -> int | None:
+        """How many descriptors this process may have; None if there is no limit."""
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return None if soft == resource.RLIM_INFINITY else soft
+
+    def duplicate_above(fd: int, lowest: int) -> int:
+        """The same open file under another number, which is `lowest` or above it."""
+        import fcntl
+
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
 
 else:
 
@@ -147,6 +162,20 @@ else:
 
     def pending_signals() -> set[int]:
         return set()
+
+    def most_open_files() -> int | None:
+        return None
+
+    def duplicate_above(fd: int, lowest: int) -> int:
+        """The same open file under another number, which is `lowest` or above it."""
+        below: list[int] = []
+        try:
+            while (copy := os.dup(fd)) < lowest:
+                below.append(copy)
+            return copy
+        finally:
+            for one in below:
+                os.close(one)
 
 
 if sys.platform == "linux":

@@ -16,11 +16,13 @@ from pathlib import Path
 
 import anyio
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes import windows_environment
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
 READ_LIMIT_S = 3.0
+_PROGRAMS = "Scripts" if platform.SYSTEM == "windows" else "bin"
 _KNOWN_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "mksh", "fish"})
 
 
@@ -46,6 +48,8 @@ class LoginPath:
         return os.pathsep.join(_unique([*self._ask_shell(), *own]))
 
     def _ask_shell(self) -> list[str]:
+        if not platform.HAS_PROCESS_GROUPS:
+            return []  # a program on Windows has the user's whole PATH, and there is no login shell to ask
         shell = self._shell or _users_shell()
         if Path(shell).name not in _KNOWN_SHELLS or not Path(shell).is_file():
             return []
@@ -96,9 +100,9 @@ def _own_venv_folders() -> set[str]:
     """Where programs of our own virtual environment lie: a user's `python` must not become ours."""
     folders: set[str] = set()
     if sys.prefix != sys.base_prefix:
-        folders.add(str(Path(sys.prefix) / "bin"))
+        folders.add(str(Path(sys.prefix) / _PROGRAMS))
     if named := os.environ.get("VIRTUAL_ENV"):
-        folders.add(str(Path(named) / "bin"))
+        folders.add(str(Path(named) / _PROGRAMS))
     return folders
 
 
@@ -124,6 +128,11 @@ class CommandEnvironment:
         """A command's environment; `variables` win over all else. Raises `ToolError(INPUT)` for names not allowed."""
         variables = variables or {}
         check_names(variables)
+        if platform.SYSTEM == "windows":
+            names = (*windows_environment.NEEDED, *_KEPT, *_PROXY, *self.passed_on)
+            built = windows_environment.kept(os.environ, names)
+            ours = {**_FIXED, "PATH": await self.login_path.read()}
+            return windows_environment.overlaid(windows_environment.overlaid(built, ours), variables)
         built = {
             name: value
             for name, value in os.environ.items()

@@ -19,6 +19,7 @@ from goat_mcp.processes.process_table import (
     living_process,
     living_processes,
 )
+from goat_mcp.processes.windows_job import Jobs
 
 TERM_GRACE_S = 2.0
 _KILL_ROUNDS = 60
@@ -48,6 +49,7 @@ class ProcessTree:
         not_before: nothing that started earlier (see `boot_ticks`) can belong here.
         leader_is_outside: the first process only holds the sandbox of the others; its end by TERM would KILL them.
         before_kill: called once before KILL.
+        jobs: they know the members, and end them, on a system that has jobs.
     """
 
     leader: int
@@ -56,9 +58,12 @@ class ProcessTree:
     not_before: int = 0
     leader_is_outside: bool = False
     before_kill: Callable[[], None] | None = None
+    jobs: Jobs | None = None
 
     def members(self) -> list[Process]:
         """Those that still run. Reads the whole process table: some milliseconds."""
+        if self.jobs is not None:
+            return [_member(pid) for pid in self.jobs.members(self.leader)]
         table = [process for process in living_processes() if process.pid != os.getpid()]
         table = [process for process in table if process.started >= self.not_before or not process.started]
         inside = {process.pid for process in table if self._is_inside(process)}
@@ -73,6 +78,8 @@ class ProcessTree:
 
     async def end(self, grace_s: float = TERM_GRACE_S) -> bool:
         """TERM to all, `grace_s` to leave, then KILL until nobody is left. Returns whether that was reached."""
+        if self.jobs is not None:
+            return await self._end_job(self.jobs)
         deadline_s = time.monotonic() + grace_s
         termed: set[tuple[int, int]] = set()
         pause_s = 0.01
@@ -93,6 +100,15 @@ class ProcessTree:
             members = await anyio.to_thread.run_sync(self.members)
         return not members
 
+    async def _end_job(self, jobs: Jobs) -> bool:
+        """At once: nothing in a job hears a TERM."""
+        for _ in range(_KILL_ROUNDS):
+            jobs.terminate(self.leader)
+            if not jobs.members(self.leader):
+                return True
+            await anyio.sleep(_KILL_PAUSE_S)
+        return False
+
     def _signal(self, members: Iterable[Process], number: signal.Signals) -> None:
         for member in members:
             if number is signal.SIGTERM and self.leader_is_outside and member.pid == self.leader:
@@ -101,6 +117,10 @@ class ProcessTree:
             if number is signal.SIGTERM:
                 # One that is stopped would otherwise not see it before KILL.
                 send_signal(member, posix.SIGCONT)
+
+
+def _member(pid: int) -> Process:
+    return living_process(pid) or Process(pid=pid, parent=0, group=0, session=0, name="", started=0)
 
 
 def send_signal(process: Process, number: signal.Signals) -> None:

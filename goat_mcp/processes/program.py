@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,12 @@ from typing import Generic, TypeVar, cast
 
 import anyio
 
+from goat_mcp.core import platform
 from goat_mcp.processes.asyncio_children import read_at_once
-from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
 from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
 from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.processes.windows_program import windows_start
 
 _STDERR_TAIL_BYTES = 8 * 1024
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -120,6 +121,10 @@ async def start_guarded(
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = boot_ticks()
+    environment = {**environment, MARKER_VARIABLE: marker}
+    if platform.HAS_JOB_OBJECTS:
+        arguments, variables = windows_start(arguments, environment)
+        environment |= variables
     with unblocked_for_children():
         transport, protocol = await asyncio.get_running_loop().subprocess_exec(
             pipes,
@@ -127,13 +132,15 @@ async def start_guarded(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**environment, MARKER_VARIABLE: marker},
+            env=environment,
             cwd=directory,
-            start_new_session=sys.platform != "win32",
+            **guarded_start(),
         )
     pid = transport.get_pid()
     guard.watch(pid, is_command=is_command)
-    tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
+    tree = ProcessTree(
+        leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before, jobs=guard.jobs
+    )
     return GuardedChild(protocol, transport, tree, guard)
 
 

@@ -14,7 +14,7 @@ from tests.cli.ordinary_user import run_as_ordinary_user
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="root gives up its rights as Linux has them"),
+    pytest.mark.linux_only("root gives up its rights as Linux has them"),
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tests.quick_start import goat_command
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="root gives up its rights as Linux has them"),
+    pytest.mark.linux_only("root gives up its rights as Linux has them"),
 ]
 
 

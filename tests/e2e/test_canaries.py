@@ -6,7 +6,6 @@ R-SECRET-1, R-SECRET-2. What an upstream's tool returns as its result is not loo
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import suppress
@@ -171,7 +170,7 @@ def _command_lines(pid: int) -> bytes:
 
 
 # CFG-3
-@pytest.mark.skipif(sys.platform != "linux", reason="other processes' arguments are read from /proc")
+@pytest.mark.linux_only("other processes' arguments are read from /proc")
 @pytest.mark.parametrize("place", list(CANARIES))
 def test_R_SECRET_2_no_output_holds_a_secret(outputs: dict[str, bytes], place: str) -> None:
     canary = CANARIES[place].encode()

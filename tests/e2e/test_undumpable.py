@@ -19,7 +19,7 @@ from tests.e2e.conftest import UNASKED, fill
 from tests.e2e.goat import REPOSITORY, Launch
 from tests.e2e.wire import Wire
 
-pytestmark = [pytest.mark.real_processes, pytest.mark.skipif(sys.platform != "linux", reason="Linux only")]
+pytestmark = [pytest.mark.real_processes, pytest.mark.linux_only("a process hides its memory from its own user")]
 NOBODY = 65534
 CANARY = "canary-of-the-server"
 _START = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tests.manifests.declared import call, eventually, gateway_over, python
 from tests.manifests.documents import TOOL, put
 
 BOUND_S = 60.0
-ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems' names are text")
+ONLY_LINUX = pytest.mark.linux_only("other systems' names are text")
 TIDE = TOOL.replace("name: weather", "name: tide")
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -37,7 +36,7 @@ def counted(kernel: str) -> tuple[int, list[int]]:
     return threads, statuses
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of an exit by a descriptor")
+@pytest.mark.linux_only("only Linux tells of an exit by a descriptor")
 def test_children_take_no_thread_each_and_their_exits_are_seen() -> None:
     # ISO-1
     assert counted("allowed") == (1, [7, 7, 7])

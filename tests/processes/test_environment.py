@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import sys
 from pathlib import Path
 
 import anyio
@@ -14,7 +13,7 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.environment import CommandEnvironment, LoginPath
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs a login shell")]
+pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs a login shell")]
 
 
 SLEEP = shutil.which("sleep")

@@ -13,7 +13,7 @@ import pytest
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
 from tests.processes.processes import wait_until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+pytestmark = pytest.mark.linux_only("looks at /proc")
 
 OWNER = """
 import os, signal, subprocess, sys, threading

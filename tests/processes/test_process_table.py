@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from goat_mcp.processes.process_table import Process, living_process, living_pro
 from tests.processes.processes import running
 from tests.processes.test_running_command import Runner, unique_sleep
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Unix processes")
+pytestmark = pytest.mark.posix_only("Unix processes")
 
 
 def this_process(found: list[Process]) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
 from tests.processes.processes import alive, running, soon
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
+pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs bash")]
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 

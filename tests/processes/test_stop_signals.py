@@ -17,7 +17,7 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import Process
 from goat_mcp.processes.stop_signals import StopSignals
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the sender of a signal")
+pytestmark = pytest.mark.linux_only("only Linux names the sender of a signal")
 
 SERVER = """
 import asyncio, os, sys

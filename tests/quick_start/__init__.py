@@ -7,12 +7,13 @@ exits as the forked process does. Everything else is a process of its own as alw
 
 What differs: the forked process is no child of the launcher, its command line is another, and its modules are loaded.
 Tests of process trees, memory, start-up and the like are marked `real_processes`: then both name Python itself.
-`make test-all` starts real processes only.
+`make test-all` starts real processes only, and so does Windows, which has no fork.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import subprocess
 import sys
 import tempfile
@@ -47,7 +48,7 @@ def use_real_processes(is_wanted: bool) -> None:
 
 
 def _python() -> tuple[str, ...]:
-    return (sys.executable,) if _is_real or is_full() else _launcher()
+    return (sys.executable,) if _is_real or is_full() or not hasattr(os, "fork") else _launcher()
 
 
 @cache

@@ -15,7 +15,7 @@ ENDED_UNSEEN = 70
 def main() -> None:
     server = socket(AF_UNIX)
     server.connect(sys.argv[1])
-    folder = os.open(".", os.O_PATH)
+    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))
     request = repr((sys.argv[2:], dict(os.environ), _umask())).encode("utf-8", "surrogateescape")
     descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, folder))
     server.sendmsg([len(request).to_bytes(8, "big")], [(SOL_SOCKET, SCM_RIGHTS, descriptors)])

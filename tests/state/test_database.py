@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
 import subprocess
@@ -68,7 +67,7 @@ def test_nothing_is_on_disk_and_sqlite_is_not_loaded_before_the_first_use(state:
     assert not (state.path / "state.db").exists()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="file modes")
+@pytest.mark.posix_only("file modes")
 async def test_its_files_are_the_users_alone(state: StateDirectory) -> None:
     state.folder()
     (state.path / "state.db").touch(mode=0o644)

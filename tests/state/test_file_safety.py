@@ -13,7 +13,7 @@ from goat_mcp.state.file_safety import UnsafeFile, create_secret_file, read_secr
 
 STRANGER = 12345
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX's")
+pytestmark = pytest.mark.posix_only("owners and modes are POSIX's")
 
 
 def secret(folder: Path) -> Path:

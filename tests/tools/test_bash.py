@@ -24,7 +24,7 @@ from goat_mcp.state.sessions import ReadRecord
 from tests.processes.processes import alive, running, soon, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
+pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs bash")]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from goat_mcp.processes.bash_options import BashOptions
 from tests.commands.compression.recordings import BY_NAME
 from tests.tools.shell_bench import ShellBench, context, fact
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
+pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs bash")]
 
 NAMES = [f"{name}.go" for name in ("apples", "cherries", "currants", "medlars", "pears", "plums", "quinces")]
 LS = "ls -la listing"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from goat_mcp.core.side_effect import Hints, SideEffect
 from tests.tools.shell_bench import ShellBench, context, fact
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
+pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs bash")]
 SECONDS = r"\d+\.\d"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from goat_mcp.core.side_effect import Hints, SideEffect
 from tests.processes.processes import running
 from tests.tools.shell_bench import ShellBench, context, fact
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
+pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs bash")]
 
 
 @pytest.fixture

@@ -6,13 +6,15 @@ A pattern that matches a directory matches all that is in it. The workspace deci
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
+from goat_mcp.files.workspace.directory import folds_names
+from goat_mcp.files.workspace.names import comparable
 
 
 def text_pattern(text: str) -> Callable[[str], object]:
@@ -27,21 +29,22 @@ def text_pattern(text: str) -> Callable[[str], object]:
 
 
 _WORKTREES = ".worktrees/"
-_FLAGS = re.DOTALL if sys.platform == "linux" else re.DOTALL | re.IGNORECASE
-"""Elsewhere two spellings are one file."""
+_IsMatch = Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class PathPattern:
     """One parsed pattern. `anchor` is the absolute directory it is relative to; empty: each root of the workspace.
 
-    `expression` is a regular expression for what follows the anchor; `relative` the path itself, if it `is_exact`.
+    `glob` is for what follows the anchor, or with `at_any_depth` for the end of it; `relative` the path itself, if it
+    `is_exact`.
     """
 
     anchor: str
     is_exact: bool
     relative: str
-    expression: str
+    glob: str
+    at_any_depth: bool
 
     def is_path(self, path: str, roots: Sequence[str]) -> bool:
         """Whether an exact pattern is this very path, and not a directory above it."""
@@ -49,29 +52,75 @@ class PathPattern:
         return self.is_exact and any(path == f"{anchor.rstrip('/')}/{self.relative}" for anchor in anchors)
 
     @cached_property
-    def _is_match(self) -> Callable[[str], object]:
-        return re.compile(self.expression, _FLAGS).fullmatch
+    def _alone(self) -> PathPatterns:
+        return PathPatterns((self,))
 
     def matches(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
         """Whether an absolute path is meant. With `copies`, also where it is that of a copy in an agent's worktree."""
-        return any(self._is_match(rest) for rest in _rests(path, self.anchor, roots, copies))
+        return self._alone.match(path, roots, copies=copies)
+
+    @cached_property
+    def expression(self) -> str:
+        """A regular expression for what follows the anchor. Raises `BadGlob`."""
+        return self._expression(self.glob)
+
+    @cached_property
+    def folded_expression(self) -> str:
+        """The same for what `comparable` makes of it, to be compared without case."""
+        if not self.glob.isascii():
+            with suppress(BadGlob):  # a range of letters may be none any more
+                return f"{self.expression}|{self._expression(comparable(self.glob))}"
+        return self.expression
+
+    def _expression(self, glob: str) -> str:
+        if not glob:
+            return ".*"
+        names = ([name for name in one.split("/") if name] for one in expand_braces(glob))
+        prefix = ["**"] if self.at_any_depth else []
+        return "|".join(f"(?:{names_expression(one and [*prefix, *one])})(?:/.*)?" for one in names)
 
 
 class PathPatterns:
-    """Many patterns at once: tells in one look that a path is none of them, which is the usual case."""
+    """Many patterns at once: tells in one look that a path is none of them, which is the usual case.
+
+    If the file system takes differently spelled names for one, they are compared as it does (`comparable`).
+    """
 
     def __init__(self, patterns: Iterable[PathPattern]) -> None:
-        by_anchor: dict[str, list[str]] = {}
+        self._by_anchor: dict[str, list[PathPattern]] = {}
         for pattern in patterns:
-            by_anchor.setdefault(pattern.anchor, []).append(f"(?:{pattern.expression})")
-        self._is_match = {
-            anchor: re.compile("|".join(expressions), _FLAGS).fullmatch for anchor, expressions in by_anchor.items()
+            self._by_anchor.setdefault(pattern.anchor, []).append(pattern)
+
+    @cached_property
+    def _exact(self) -> Mapping[str, _IsMatch]:
+        return {
+            anchor: re.compile("|".join(pattern.expression for pattern in patterns), re.DOTALL).fullmatch
+            for anchor, patterns in self._by_anchor.items()
         }
 
-    def match(self, path: str, roots: Sequence[str]) -> bool:
+    @cached_property
+    def _folded(self) -> Mapping[str, _IsMatch]:
+        flags = re.DOTALL | re.IGNORECASE
+        return {
+            comparable(anchor): re.compile("|".join(one.folded_expression for one in patterns), flags).fullmatch
+            for anchor, patterns in self._by_anchor.items()
+        }
+
+    def match(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
+        matchers = self._exact
+        if _is_folded(path, roots):
+            path, roots, matchers = comparable(path), tuple(map(comparable, roots)), self._folded
         return any(
-            is_match(rest) for anchor, is_match in self._is_match.items() for rest in _rests(path, anchor, roots, True)
+            is_match(rest) for anchor, is_match in matchers.items() for rest in _rests(path, anchor, roots, copies)
         )
+
+
+def _is_folded(path: str, roots: Sequence[str]) -> bool:
+    """Whether another spelling of a path may be the same file: as its root has it, or as any has if it is in none."""
+    folding = tuple(filter(folds_names, roots))
+    if not folding:
+        return False
+    return not any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots if root not in folding)
 
 
 def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterator[str]:
@@ -114,18 +163,14 @@ def parse_path_pattern(text: str, base: str = "") -> PathPattern:
         raise ValueError("write paths with `/`, absolute ones as `//path`")
     if not names and not (text.startswith("//") or text in ("~", "~/", "/", "./", ".")):
         raise ValueError("the pattern is empty")
-    expressions: list[str] = []
-    try:
-        for alternative in expand_braces("/".join(names)):
-            found = [name for name in alternative.split("/") if name]
-            expressions.append(names_expression(found if is_anchored or not found else ["**", *found]))
-        expression = "|".join(f"(?:{one})(?:/.*)?" for one in expressions) if names else ".*"
-        re.compile(expression, _FLAGS)
-    except (BadGlob, re.error) as bad:
-        raise ValueError(str(bad)) from None
     joined = "/".join(names)
     is_exact = is_anchored and not has_magic(re.sub(r"\\.", "", joined))
-    return PathPattern(anchor, is_exact, re.sub(r"\\(.)", r"\1", joined), expression)
+    pattern = PathPattern(anchor, is_exact, re.sub(r"\\(.)", r"\1", joined), joined, not is_anchored)
+    try:
+        re.compile(pattern.expression, re.DOTALL)
+    except (BadGlob, re.error) as bad:
+        raise ValueError(str(bad)) from None
+    return pattern
 
 
 def exact_path_pattern(path: str) -> str:

@@ -236,7 +236,7 @@ class Review:
     def _apply(self, id: str, principal: str) -> str:
         staged = self.find(id, principal)  # again: it may have been decided about while the lock was waited for
         path = self.workspace.resolve(str(staged.path))
-        if self.workspace.real_path(path) != staged.path:
+        if self.workspace.key(self.workspace.real_path(path)) != self.workspace.key(staged.path):
             raise self._stale(staged)
         try:
             data = self.queue.data(staged)

@@ -36,22 +36,26 @@ class SessionStage:
 
     def __init__(self, review: Review) -> None:
         self.review = review
-        self._ids: dict[tuple[str, Path], str] = {}
+        self._ids: dict[tuple[str, str], str] = {}
+        """By session and `Workspace.key` of the path."""
 
     def of(self, session: str) -> list[StagedChange]:
         """All of a session that nobody has decided about yet."""
         # A copy: other threads stage, too.
-        paths = [path for owner, path in list(self._ids) if owner == session]
-        return [staged for path in paths if (staged := self.find(session, path)) is not None]
+        keys = [key for owner, key in list(self._ids) if owner == session]
+        return [staged for key in keys if (staged := self._find(session, key)) is not None]
 
     def has(self, session: str) -> bool:
         return any(owner == session for owner, _ in list(self._ids))
 
     def find(self, session: str, path: Path) -> StagedChange | None:
-        id = self._ids.get((session, path))
+        return self._find(session, self.review.workspace.key(path))
+
+    def _find(self, session: str, key: str) -> StagedChange | None:
+        id = self._ids.get((session, key))
         found = None if id is None else self.review.queue.find(id)
         if id is not None and found is None:
-            self._ids.pop((session, path), None)
+            self._ids.pop((session, key), None)
         return found
 
     def stage(
@@ -64,7 +68,7 @@ class SessionStage:
         """
         after = None if data is None else hashlib.sha256(data).hexdigest()
         is_back = after == (None if base is None else base.sha256)
-        queue, key = self.review.queue, (author.session, path)
+        queue, key = self.review.queue, (author.session, self.review.workspace.key(path))
         try:
             staged = None if is_back else queue.add(author, path, base, data)
             if former is not None:
@@ -125,7 +129,7 @@ class StagedFiles(DirectFiles):
         if waiting is not None:
             try:
                 fd = os.open(self._review.queue.content_path(waiting.id), _READ_FLAGS)
-                return OpenedFile(fd, os.fstat(fd), waiting.path)
+                return OpenedFile(fd, os.fstat(fd), self.workspace.real_path(path))
             except FileNotFoundError:
                 pass
         return self.workspace.open_file(path)

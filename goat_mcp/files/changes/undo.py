@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
@@ -61,10 +60,11 @@ class Undo:
     async def run(self, newest_first: Sequence[Change], *, dry_run: bool = False) -> list[UndoAttempt]:
         """Undo these changes. If one undo of a file is refused, older ones of that file are refused too."""
         attempts: list[UndoAttempt] = []
-        refused: set[Path] = set()
-        would_hold: dict[Path, str] = {}
+        refused: set[str] = set()
+        would_hold: dict[str, str] = {}
         for change in newest_first:
-            if change.path in refused:
+            key = self.workspace.key(change.path)
+            if key in refused:
                 why = f"a later change of {change.path} was not undone"
                 attempts.append(UndoAttempt(change, UndoOutcome.REFUSED, why, "Undo that one first.", ErrorCode.STALE))
                 continue
@@ -75,15 +75,16 @@ class Undo:
             except ToolError as error:
                 attempt = UndoAttempt(change, UndoOutcome.REFUSED, error.message, error.suggestion, error.code)
             if attempt.outcome is UndoOutcome.REFUSED:
-                refused.add(change.path)
+                refused.add(key)
             attempts.append(attempt)
         return attempts
 
-    def _one(self, change: Change, would_hold: dict[Path, str], *, dry_run: bool) -> UndoAttempt:
+    def _one(self, change: Change, would_hold: dict[str, str], *, dry_run: bool) -> UndoAttempt:
         path = self.workspace.resolve(str(change.path))
-        if self.workspace.real_path(path) != change.path:
+        key = self.workspace.key(change.path)
+        if self.workspace.key(self.workspace.real_path(path)) != key:
             raise ToolError(ErrorCode.STALE, f"{change.path} is a link by now", "Undo it by hand.")
-        now = would_hold[change.path] if change.path in would_hold else sha256_on_disk(self.workspace, path)
+        now = would_hold[key] if key in would_hold else sha256_on_disk(self.workspace, path)
         before, after = sha256_of(change.before), sha256_of(change.after)
         if now == before and now != after:
             return UndoAttempt(change, UndoOutcome.NOTHING_TO_DO)
@@ -96,7 +97,7 @@ class Undo:
             )
         old = None if change.before is None else self._old(change, change.before)
         if dry_run:
-            would_hold[change.path] = before
+            would_hold[key] = before
             return UndoAttempt(change, UndoOutcome.WOULD_UNDO)
         expect = version_of(change.after)
         if old is not None and change.before is not None:

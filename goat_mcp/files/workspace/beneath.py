@@ -165,7 +165,7 @@ class Beneath:
 
     def _open_at_once(self, root: Root, names: Names, flags: int) -> tuple[int, Path] | None:
         """By one call to the kernel; None if only a walk can tell."""
-        if not self._kernel.has_openat2:
+        if not self._kernel.has_openat2 or root.folds:  # the kernel may answer with the name as it was asked for
             return None
         pin = root.pin()
         top = pin.directory.fileno()
@@ -176,7 +176,7 @@ class Beneath:
             if problem.errno != errno.EXDEV:
                 raise
             return None
-        if (real := _real_path(root, top, fd)) is not None:
+        if (real := _real_path(root, pin.directory, fd)) is not None:
             return self._admitted(fd, real)
         os.close(fd)
         return None
@@ -187,10 +187,14 @@ class Beneath:
                 if location.stat is None:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), location.name)
                 try:
-                    return self._admitted(open(location), location.real)
+                    opened = open(location)
                 except OSError as problem:
                     if problem.errno != errno.ELOOP:  # became a link since: look where it leads
                         raise
+                    continue
+                if (real := _verified(location, opened)) is not None:
+                    return self._admitted(opened, real)
+                _close(opened)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def stat(self, root: Root, names: Names) -> os.stat_result | None:
@@ -221,10 +225,7 @@ class Beneath:
     def _admitted(self, opened: _Opened, real: Path) -> tuple[_Opened, Path]:
         if self._roots().holding(real) is not None and not self._kernel.is_kernel_file_system(opened):
             return opened, real
-        if isinstance(opened, int):
-            os.close(opened)
-        else:
-            opened.close()
+        _close(opened)
         raise OSError(errno.EXDEV, "outside", str(real))
 
 
@@ -260,8 +261,9 @@ class _Walk:
                 found = self._at.stat(name)
                 if stat.S_ISLNK(found.st_mode):
                     return self._follow(name, from_link)
-                return self._location(name, found)
+                return self._location(self._spelled(name), found)
             below = self._at.enter(name)
+            name = self._spelled(name)
         except FileNotFoundError:
             missing = (name, *(pending for pending, _ in self._pending))
             if ".." in missing:
@@ -275,6 +277,9 @@ class _Walk:
         self._at = below
         self._real.append(name)
         return None
+
+    def _spelled(self, name: str) -> str:
+        return self._at.spelled(name) if self._root.folds else name
 
     def _follow(self, name: str, from_link: bool) -> None:
         """Put where a link leads in the place of its name."""
@@ -338,14 +343,32 @@ class _Walk:
         return Location(self._root, self._root.real.joinpath(*self._real), self._at, name, found, missing, dangling)
 
 
-def _real_path(root: Root, root_fd: int, fd: int) -> Path | None:
-    """Where an open file is below `root`, as the kernel tells; None if it has moved or gone since."""
-    top, path = descriptor_path(root_fd), descriptor_path(fd)
-    if top is None or path is None or os.fstat(fd).st_nlink == 0:
+def _verified(location: Location, opened: int | Directory) -> Path | None:
+    """The real path of what was opened there, in the system's own words if it has any; None if it was moved out since.
+
+    Of a file with several names the system may know another one.
+    """
+    if not platform.HAS_GETPATH or (isinstance(opened, int) and os.fstat(opened).st_nlink > 1):
+        return location.real
+    return _real_path(location.root, location.root.pin().directory, opened)
+
+
+def _real_path(root: Root, top: Directory, opened: int | Directory) -> Path | None:
+    """Where something open is below `root`, as the kernel tells; None if it has moved or gone since."""
+    is_file = isinstance(opened, int)
+    above, path = top.known_path(), descriptor_path(opened) if is_file else opened.known_path()
+    if above is None or path is None or (os.fstat(opened) if is_file else opened.status()).st_nlink == 0:
         return None
-    if path == top:
+    if path == above:
         return root.real
     if path.endswith(" (deleted)"):  # or a name like that: the walk can tell
         return None
-    prefix = top.rstrip("/") + "/"
+    prefix = above.rstrip("/") + "/"
     return root.real / path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _close(opened: int | Directory) -> None:
+    if isinstance(opened, int):
+        os.close(opened)
+    else:
+        opened.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -17,8 +18,6 @@ from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace.names import comparable
 
-_FLAGS = posix.O_PATH | posix.O_DIRECTORY
-"""O_PATH, if there is one, needs no permission to list the directory."""
 _NO_FOLLOW = posix.O_NOFOLLOW
 _PATH_BYTES = 1024
 """The most that F_GETPATH writes."""
@@ -121,17 +120,21 @@ class PosixDirectory:
         return os.open(name, flags | _NO_FOLLOW, mode, dir_fd=self._fd)
 
     def enter(self, name: str, *, to_list: bool = False) -> PosixDirectory:
-        flags = os.O_RDONLY | posix.O_DIRECTORY if to_list else _FLAGS
-        return PosixDirectory(os.open(name, flags | _NO_FOLLOW, dir_fd=self._fd))
+        flags = os.O_RDONLY if to_list else _to_enter()
+        return PosixDirectory(os.open(name, flags | posix.O_DIRECTORY | _NO_FOLLOW, dir_fd=self._fd))
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
         with self.enter(".", to_list=True) as listed, os.scandir(listed.fileno()) as found:
             yield from found
 
     def spelled(self, name: str) -> str:
-        wanted = comparable(name)
-        alike = [entry.name for entry in self.entries() if comparable(entry.name) == wanted]
-        return name if name in alike or not alike else alike[0]
+        with suppress(OSError):
+            wanted = comparable(name)
+            alike = [entry.name for entry in self.entries() if comparable(entry.name) == wanted]
+            if name not in alike:
+                found = self.stat(name)
+                return next((other for other in alike if os.path.samestat(self.stat(other), found)), name)
+        return name
 
     def make(self, name: str, mode: int) -> None:
         os.mkdir(name, mode, dir_fd=self._fd)
@@ -188,12 +191,48 @@ def open_directory(path: Path) -> Directory:
             "file tools need directory descriptors, which this platform does not have",
             "Run goat-mcp on Linux or macOS (WSL works) for its file tools.",
         )
-    directory = PosixDirectory(os.open("/", _FLAGS))
+    directory = PosixDirectory(os.open("/", _to_enter() | posix.O_DIRECTORY))
     for name in path.parts[1:]:
         with directory:
             below = directory.enter(name)
         directory = below
     return directory
+
+
+def _to_enter() -> int:
+    """These need no permission to list the directory. A system that has neither asks for it."""
+    return posix.O_PATH or posix.O_SEARCH or os.O_RDONLY
+
+
+def spelled_path(path: Path) -> Path:
+    """An absolute directory as it is spelled on disk, as far as that can be seen."""
+    names: list[str] = []
+    with suppress(OSError):
+        for above in reversed(path.parents):
+            with open_directory(above) as directory:
+                names.append(directory.spelled(path.parts[len(names) + 1]))
+    return Path(path.anchor, *names, *path.parts[len(names) + 1 :])
+
+
+@lru_cache(maxsize=1024)
+def folds_names(folder: str) -> bool:
+    """Whether names in a directory that are spelled differently may be one file (see `comparable`). Found out once,
+    by another spelling of a name in it; if it is empty or not there yet, of the nearest directory above."""
+    path = Path(folder)
+    with suppress(OSError, ToolError), open_directory(path) as directory:
+        for entry in directory.entries():
+            if (other := entry.name.swapcase()) != entry.name:
+                return _is_one(directory, entry.name, other)
+    return path.parent != path and folds_names(str(path.parent))
+
+
+def _is_one(directory: Directory, name: str, other: str) -> bool:
+    """Not if both are in it: a hard link has two names wherever it is."""
+    try:
+        is_one = os.path.samestat(directory.stat(name), directory.stat(other))
+    except OSError:
+        return False
+    return is_one and not {name, other} <= {entry.name for entry in directory.entries()}
 
 
 def descriptor_path(fd: int) -> str | None:

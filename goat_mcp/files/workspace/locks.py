@@ -9,7 +9,7 @@ import asyncio
 import errno
 import hashlib
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,19 +33,22 @@ class _Turns:
 
 
 class FileLocks:
-    """Locks by real path. A line nobody stands in is forgotten, and its lock file removed."""
+    """Locks by real path; `key` is the same for all spellings of one. A line nobody stands in is forgotten, and its
+    lock file removed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: Callable[[Path], str] = str) -> None:
         self._folder = folder
-        self._turns: dict[Path, _Turns] = {}
+        self._key = key
+        self._turns: dict[str, _Turns] = {}
 
     @asynccontextmanager
     async def hold(self, real_path: Path, wait_limit_s: float = WAIT_LIMIT_S) -> AsyncGenerator[None]:
         """Wait for this file's turn without holding up the event loop. `ToolError(BUSY)` after `wait_limit_s`."""
-        turns = self._turns.setdefault(real_path, _Turns())
+        key = self._key(real_path)
+        turns = self._turns.setdefault(key, _Turns())
         turns.users += 1
         try:
-            lock_file = await self._acquire(turns, real_path, wait_limit_s)
+            lock_file = await self._acquire(turns, key, real_path, wait_limit_s)
             try:
                 yield
             finally:
@@ -55,14 +58,14 @@ class FileLocks:
         finally:
             turns.users -= 1
             if turns.users == 0:
-                del self._turns[real_path]
+                del self._turns[key]
 
-    async def _acquire(self, turns: _Turns, real_path: Path, wait_limit_s: float) -> _LockFile | None:
+    async def _acquire(self, turns: _Turns, key: str, real_path: Path, wait_limit_s: float) -> _LockFile | None:
         try:
             async with asyncio.timeout(wait_limit_s):
                 await turns.lock.acquire()
                 try:
-                    return await self._between_processes(real_path)
+                    return await self._between_processes(key)
                 except BaseException:
                     turns.lock.release()
                     raise
@@ -71,8 +74,8 @@ class FileLocks:
                 ErrorCode.BUSY, f"another change of {real_path} is still under way", "Try again in a moment."
             ) from None
 
-    async def _between_processes(self, real_path: Path) -> _LockFile | None:
-        path = self._folder / f"{hashlib.sha256(os.fsencode(real_path)).hexdigest()[:32]}.lock"
+    async def _between_processes(self, key: str) -> _LockFile | None:
+        path = self._folder / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:32]}.lock"
         wait_s = FIRST_WAIT_S
         while True:
             try:

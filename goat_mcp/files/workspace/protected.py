@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from goat_mcp.files.workspace.names import comparable
+
 NOTES = (".config", "goat-mcp", "memory")
 """The folder of the user's notes. What a session wrote down for later ones is no configuration."""
 
@@ -242,10 +244,6 @@ def commit_needs(parts: Sequence[str]) -> bool:
     return first in _COMMIT_FOLDERS or (not rest and _COMMIT_FILE.fullmatch(first) is not None)
 
 
-_IGNORED_BY_SOME = dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
-"""Characters that HFS+ leaves out of names."""
-
-
 def protected_reason(path: str, *, root: str = "", commits: bool = False) -> str | None:
     """Why a change of this path always needs a person's approval; None if it does not.
 
@@ -296,8 +294,7 @@ def _parts(path: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def _folded(name: str) -> str:
     """A name as the least exact of file systems compares it: `.GIT`, `.git.` and `git~1` are `.git` on some."""
-    folded = name.lower() if name.isascii() else name.translate(_IGNORED_BY_SOME).casefold()
-    folded = folded.rstrip(" .")
+    folded = comparable(name).rstrip(" .")
     return GIT if folded == "git~1" else folded
 
 

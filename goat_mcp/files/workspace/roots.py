@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.workspace.directory import Directory, open_directory
+from goat_mcp.files.workspace.directory import Directory, folds_names, open_directory, spelled_path
+from goat_mcp.files.workspace.names import comparable
 
-KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
+_KERNEL_FOLDERS: Mapping[platform.SystemName, frozenset[str]] = {
+    "linux": frozenset({"proc", "sys", "dev"}),
+    "macos": frozenset({"dev", ".vol", ".nofollow", ".resolve"}),
+    "windows": frozenset(),
+}
+_FORKS = "..namedfork"
+"""macOS: what lies below this name in a file is another part of the file."""
 MAX_PATH_CHARS = 4096
 
 Names = tuple[str, ...]
@@ -69,13 +75,18 @@ def collapse(names: Iterable[str]) -> Names:
 
 
 def is_kernel_path(names: Names) -> bool:
-    """Below /proc, /sys or /dev. Shared memory is plain files, and only reached if a root lies in it."""
-    return names[:1] != () and names[0] in KERNEL_FOLDERS and names[:2] != ("dev", "shm")
+    """Below /proc, /sys or /dev, or a name that macOS gives another meaning. Shared memory is plain files, and only
+    reached if a root lies in it."""
+    if platform.SYSTEM == "macos":
+        names = tuple(map(comparable, names))
+        if _FORKS in names:
+            return True
+    return names[:1] != () and names[0] in _KERNEL_FOLDERS[platform.SYSTEM] and names[:2] != ("dev", "shm")
 
 
 def _short_spelling(names: Names) -> Names:
     """macOS keeps /tmp and /var below /private; people and programs leave that out."""
-    return names[1:] if sys.platform == "darwin" and names[:1] == ("private",) else names
+    return names[1:] if platform.SYSTEM == "macos" and names[:1] == ("private",) else names
 
 
 class Pin:
@@ -90,11 +101,14 @@ class Root:
     """One directory tree files may be reached in, pinned by an open descriptor."""
 
     def __init__(self, given: Path, *, writable: bool) -> None:
-        self.real = Path(os.path.realpath(given))
+        real = os.path.realpath(given)
+        self.folds = folds_names(real)
+        """Whether a name in it may be spelled in several ways. Everything is compared by `key` then."""
+        self.real = spelled_path(Path(real)) if self.folds else Path(real)
         self.writable = writable
         self.names = split_names(self.real.as_posix())
         as_given = split_names(Path(os.path.abspath(given)).as_posix())  # noqa: PTH100 - links must stay as they are spelled
-        self.spellings = tuple(dict.fromkeys((self.names, as_given, _short_spelling(self.names))))
+        self._spellings = tuple(dict.fromkeys(map(self.key, (self.names, as_given, _short_spelling(self.names)))))
         self._pin: Pin | None = None
         if is_kernel_path(self.names) or self.names == ("dev", "shm"):
             raise ToolError(
@@ -102,6 +116,15 @@ class Root:
                 f"{given} cannot be a root: it belongs to the kernel",
                 "Choose a project directory.",
             )
+
+    def key(self, names: Names) -> Names:
+        """Equal for all spellings of a path below it."""
+        return tuple(map(comparable, names)) if self.folds else names
+
+    def depth_of(self, names: Names) -> int:
+        """How many of the names, counted from `/`, lead to it; -1 if they lead elsewhere."""
+        key = self.key(names)
+        return max((len(one) for one in self._spellings if key[: len(one)] == one), default=-1)
 
     def pin(self) -> Pin:
         """The open directory. If it was deleted and made again, it is pinned again. Raises OSError if missing."""
@@ -140,11 +163,10 @@ class Roots:
     def enter(self, names: Names) -> tuple[Root, Names] | None:
         """The deepest root that `names`, counted from `/`, lead into, and the names below it."""
         best: tuple[Root, Names] | None = None
-        depth = -1
+        deepest = -1
         for root in self._all:
-            for spelling in root.spellings:
-                if len(spelling) > depth and names[: len(spelling)] == spelling:
-                    best, depth = (root, names[len(spelling) :]), len(spelling)
+            if (depth := root.depth_of(names)) > deepest:
+                best, deepest = (root, names[depth:]), depth
         return best
 
     def holding(self, real: Path) -> Root | None:
@@ -152,7 +174,7 @@ class Roots:
         names = split_names(real.as_posix())
         if is_kernel_path(names):
             return None
-        inside = [root for root in self._all if names[: len(root.names)] == root.names]
+        inside = [root for root in self._all if root.key(names[: len(root.names)]) == root.key(root.names)]
         best = max(inside, key=lambda root: len(root.names), default=None)
         if best is not None and names[:2] == ("dev", "shm") and best.names[:2] != ("dev", "shm"):
             return None

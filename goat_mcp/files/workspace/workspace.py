@@ -18,6 +18,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
 from goat_mcp.files.workspace.locks import FileLocks
+from goat_mcp.files.workspace.names import comparable
 from goat_mcp.files.workspace.opened_file import FileVersion, OpenedDirectory, OpenedFile
 from goat_mcp.files.workspace.refusals import near_paths
 from goat_mcp.files.workspace.roots import (
@@ -88,12 +89,12 @@ class Workspace:
     ) -> None:
         self._why_denied = why_denied
         self._readable = readable
-        self._private = tuple(path.resolve() for path in private)
-        self._open_in_private = tuple(path.resolve() for path in readable)
+        self._private = tuple(path.resolve().parts for path in private)
+        self._open_in_private = tuple(path.resolve().parts for path in readable)
         self._is_open = is_open
         folder = private_folder() if lock_folder is None else lock_folder
         self._temps = TempFiles(folder)
-        self._locks = FileLocks(folder)
+        self._locks = FileLocks(folder, self.key)
         self._writer = FileWriter(self._temps)
         self._beneath = Beneath(lambda: self._roots, kernel or Kernel())
         self._roots = Roots((), ())
@@ -207,9 +208,19 @@ class Workspace:
 
     def is_private(self, path: Path) -> bool:
         """Whether an absolute real path belongs to the server itself, although it may lie below a root."""
-        if not any(path.is_relative_to(private) for private in self._private):
+        if not self._is_below_one(path, self._private):
             return False
-        return not (any(map(path.is_relative_to, self._open_in_private)) and self._is_open(path))
+        return not (self._is_below_one(path, self._open_in_private) and self._is_open(path))
+
+    def _is_below_one(self, path: Path, folders: Sequence[Names]) -> bool:
+        root = self._roots.holding(path)
+        key = path.parts if root is None else root.key(path.parts)
+        return any(key[: len(one)] == (one if root is None else root.key(one)) for one in folders)
+
+    def key(self, real_path: Path) -> str:
+        """The same for all spellings of a real path: what is known about a file goes by it."""
+        root = self._roots.holding(real_path)
+        return comparable(str(real_path)) if root is not None and root.folds else str(real_path)
 
     def write_file(
         self,

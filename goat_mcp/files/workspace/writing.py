@@ -253,7 +253,7 @@ def _overwrite(fd: int, data: bytes) -> None:
 
 def _reserve(fd: int, size: int, before: os.stat_result) -> None:
     """Find out that the disk is full before the first old byte is gone."""
-    if size <= before.st_size or not hasattr(os, "posix_fallocate"):
+    if size <= before.st_size:
         return
     try:
         posix.posix_fallocate(fd, 0, size)

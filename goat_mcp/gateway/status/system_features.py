@@ -46,7 +46,7 @@ _ROWS = (
     _Row(
         "directory descriptors",
         "to reach a file through directories that are held open, so that no link leads out of the workspace",
-        "links are refused; between a check and the opening another program can exchange a directory",
+        "links and junctions are refused, and nobody can rename a directory while a file below it is used",
         lambda: platform.HAS_DIRECTORY_DESCRIPTORS,
     ),
     _Row(
@@ -108,7 +108,7 @@ _ROWS = (
         "owner-only files",
         "to keep others from tokens, records and results",
         "other accounts may be able to read the state directory: see who has rights to it",
-        lambda: platform.HAS_FILE_MODES,
+        lambda: platform.HAS_FILE_MODES or platform.HAS_ACCESS_LISTS,
     ),
     _Row(
         "extended attributes",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -185,7 +184,7 @@ async def test_ended_tasks_are_known_for_an_hour(state: StateDirectory, monkeypa
         await manager.find(task.id, "a")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+@pytest.mark.posix_only("file modes")
 async def test_records_are_private(state: StateDirectory) -> None:
     manager = TaskManager(state)
     task = await manager.adopt(Work(), principal="a")

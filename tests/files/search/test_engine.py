@@ -382,7 +382,7 @@ class TestSize:
 
         assert await files.matching("needle") == ["a.txt"]
 
-    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches directories with inotify")
+    @pytest.mark.linux_only("watches directories with inotify")
     async def test_glob_003_any_number_of_ignored_files_costs_nothing_since_nobody_reads_their_directory(
         self, files: Folder
     ) -> None:

@@ -88,7 +88,7 @@ async def test_a_file_that_cannot_be_used_is_named_and_the_built_in_order_holds(
     assert sorted(FILES, key=lambda name: (found.tier(name), name)) == BUILT_IN
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.posix_only("needs named pipes")
 async def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "search_priority.json")
 

@@ -93,15 +93,16 @@ def test_a_kernel_without_openat2_and_landlock_is_named(monkeypatch: pytest.Monk
 def test_windows_misses_nothing_that_it_does_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "SYSTEM", "windows")
     monkeypatch.setattr(platform, "HAS_JOB_OBJECTS", True)
+    monkeypatch.setattr(platform, "HAS_ACCESS_LISTS", True)
     for name in BY_ATTRIBUTE:
         monkeypatch.setattr(platform, name, False)
     monkeypatch.setattr(module, "Landlock", lambda: Has())
 
     features = system_features()
 
-    assert missing(features) == ["directory descriptors", "Landlock", "owner-only files", "Unix sockets"]
-    assert [feature.name for feature in features if feature.is_there] == ["job objects"]
-    assert summary(features) == "windows: 4 missing, see goat-mcp doctor"
+    assert missing(features) == ["directory descriptors", "Landlock", "Unix sockets"]
+    assert [feature.name for feature in features if feature.is_there] == ["job objects", "owner-only files"]
+    assert summary(features) == "windows: 3 missing, see goat-mcp doctor"
 
 
 @pytest.mark.usefixtures("complete")

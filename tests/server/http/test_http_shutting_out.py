@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 import threading
 import time
 from collections.abc import Generator
@@ -211,7 +210,7 @@ def test_a_single_principal_may_hold_every_connection(tmp_path: Path, held: Exit
         assert server.status(None) == 401
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit is read as Linux has it")
+@pytest.mark.linux_only("the limit is read as Linux has it")
 def test_connections_leave_half_of_the_file_descriptors_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 

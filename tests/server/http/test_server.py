@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ class FakeUnixSocket:
         return struct.pack("3i", 1, self._user, 1)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux is asked for the peer's user")
+@pytest.mark.linux_only("only Linux is asked for the peer's user")
 def test_only_this_user_and_root_may_use_a_unix_socket() -> None:
     here, there = socket.socketpair()
     with here, there:

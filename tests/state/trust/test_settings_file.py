@@ -101,7 +101,7 @@ def given_away(file: Path) -> None:
     os.chown(file, 12345, -1)
 
 
-posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX's")
+posix = pytest.mark.posix_only("owners and modes are POSIX's")
 as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
 
 

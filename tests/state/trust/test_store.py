@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 
@@ -78,7 +77,7 @@ def test_what_is_no_list_of_decisions_stands_for_none(state: StateDirectory, tex
     assert (len(reader.problems), store.path.exists()) == (int(text != '{"trusted": {}}'), text == '{"trusted": {}}')
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.posix_only("modes are POSIX's")
 def test_one_that_others_could_have_written_stands_for_none(state: StateDirectory) -> None:
     store = TrustStore(state)
     store.trust(Path("/p/goat-mcp.yaml"), HASH)

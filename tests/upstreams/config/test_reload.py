@@ -228,7 +228,7 @@ async def test_a_changed_file_is_read_again_and_a_broken_one_is_reported_and_cha
         await becomes(gateway, {"c": "", "e": "config_error"})
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX only")
+@pytest.mark.posix_only("needs named pipes")
 async def test_a_pipe_in_place_of_a_file_is_reported_and_does_not_hold_up_what_comes_after_it(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
     write(file, entries_of(a={"command": "a"}))
@@ -253,7 +253,7 @@ async def test_the_users_own_file_counts_once_it_is_there(tmp_path: Path, monkey
         await becomes(gateway, {"a": ""})
 
 
-@pytest.mark.skipif(os.name == "nt", reason="rights of files are POSIX's")
+@pytest.mark.posix_only("rights of files are POSIX's")
 async def test_the_users_own_file_does_not_count_where_somebody_else_could_have_written_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ GONE_WITHIN_S = times(60, in_full_run=5)
 
 
 # LIF-8
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
+@pytest.mark.posix_only("process groups are POSIX")
 @pytest.mark.parametrize("mode", ["plain", "hang", "stubborn"])
 def test_an_upstream_does_not_outlive_us_being_killed(tmp_path: Path, mode: str) -> None:
     log = tmp_path / "log"
