@@ -23,12 +23,11 @@ from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.files.documents.visible_text import visible_line
 from goat_mcp.files.search.deadline import SearchDeadline, in_thread
 from goat_mcp.files.search.engine import Search, SearchEngine
-from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
+from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic, slashed
 from goat_mcp.files.search.path_rules import rules_of_directory
 from goat_mcp.files.search.query import Query, Target
 from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import Workspace, WorkspacePath
-from goat_mcp.files.workspace.windows_paths import slashed
 
 _NOTHING = "No files found"
 MAX_ENTRIES = 1_000_000

@@ -23,13 +23,12 @@ from goat_mcp.files.documents.visible_text import visible_line
 from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
 from goat_mcp.files.search.deadline import SearchDeadline, in_thread
 from goat_mcp.files.search.engine import Search, SearchEngine
-from goat_mcp.files.search.glob_pattern import BadGlob
+from goat_mcp.files.search.glob_pattern import BadGlob, slashed
 from goat_mcp.files.search.path_rules import rules_of_globs
 from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.files.search.query import Query, ResultLine, Target
 from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
-from goat_mcp.files.workspace.windows_paths import slashed
 
 _MAX_PATTERN_CHARS = 32_768
 _NOTHING = "No matches found"

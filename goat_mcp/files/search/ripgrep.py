@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.core import platform
+from goat_mcp.files.search.glob_pattern import slashed
 from goat_mcp.files.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Query, Report, Target
-from goat_mcp.files.workspace.windows_paths import slashed
 
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
     "files": ("--files",),

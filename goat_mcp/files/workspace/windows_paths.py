@@ -53,16 +53,16 @@ class DrivePath:
         """The drive is the first of them: `("C:", "dir", "file")`."""
         return (f"{self.drive}:", *self.names)
 
-    @property
-    def rule_text(self) -> str:
-        """As rules about paths write it: `/c/dir/file`."""
-        return "/" + "/".join((self.drive.lower(), *self.names))
 
+def as_in_rules(path: str) -> str:
+    """An absolute path as rules about paths write it: on Windows `/c/dir/file` for `C:\\dir\\file`.
 
-def slashed(path: str) -> str:
-    """A path or a glob with `/` alone, as patterns are written. On Windows no name has a backslash; elsewhere it is
-    left as it is."""
-    return path.replace("\\", "/") if platform.SYSTEM == "windows" else path
+    Source: Claude Code, "Permissions": paths are normalized to POSIX form before matching.
+    """
+    if platform.SYSTEM != "windows":
+        return path
+    path = path.replace("\\", "/")
+    return f"/{path[0].lower()}{path[2:]}" if _DRIVE.match(path) else path
 
 
 def nothing_held(folder: str, name: str) -> bool:
