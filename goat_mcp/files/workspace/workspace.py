@@ -36,6 +36,7 @@ from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
 from goat_mcp.files.workspace.windows_directory import holds_name
 from goat_mcp.files.workspace.windows_paths import parse_windows_path
 from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, do_nothing
+from goat_mcp.processes.wsl import local_path
 
 PRIMARY_SIGN = "@"
 _OPEN_FLAGS = os.O_RDONLY | posix.O_NONBLOCK | posix.O_NOCTTY
@@ -134,7 +135,7 @@ class Workspace:
     def resolve(self, asked: str) -> WorkspacePath:
         """The path meant, by its text alone. Raises `ToolError`: INPUT, PATH_RELATIVE, PATH_OUTSIDE, NO_WORKSPACE."""
         self._check_text(asked)
-        spelled = f"{self.primary}/{asked[1:]}" if asked.startswith(PRIMARY_SIGN) else asked
+        spelled = f"{self.primary}/{asked[1:]}" if asked.startswith(PRIMARY_SIGN) else local_path(asked)
         names = self._names(spelled, asked)
         if not self._roots.writable and not self._readable:
             raise refusals.no_workspace()
