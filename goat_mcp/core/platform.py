@@ -63,6 +63,12 @@ HAS_UNIX_SOCKETS: Final = SYSTEM != "windows"
 HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
 """A process can be interrupted after so much time of the processor."""
 
+HAS_NAMESPACES: Final = SYSTEM == "linux"
+"""A program can have processes, mounts and a network of its own, if the system lets this user: bubblewrap, Landlock."""
+
+HAS_SEATBELT: Final = SYSTEM == "macos"
+"""A program can be kept to a profile that names what it may do: sandbox-exec."""
+
 HAS_SIGNAL_SENDERS: Final = HAS_PROC and hasattr(signal, "sigtimedwait")
 """The kernel names the sender of a signal, and what that process is can be looked up."""
 
