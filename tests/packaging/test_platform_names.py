@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[2]
 ASKS = {"goat_mcp/core/platform.py", "goat_mcp/core/posix.py", "goat_mcp/state/file_lock.py"}
 NOT_YET = {
     "goat_mcp/files/search/ripgrep.py",
-    "goat_mcp/processes/landlock.py",
 }
 """They still ask by name."""
 IMPLEMENTS = ("linux_", "macos_", "windows_")

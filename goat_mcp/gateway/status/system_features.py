@@ -13,7 +13,7 @@ from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core import platform
 from goat_mcp.files.workspace.beneath import Kernel
 from goat_mcp.processes.environment import login_shell
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 
 SANDBOX = "sandbox"
 _EVERYWHERE = ("linux", "macos", "windows")

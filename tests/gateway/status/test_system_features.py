@@ -16,7 +16,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.gateway.status import system_features as module
 from goat_mcp.gateway.status.doctor import exit_status, sandbox_findings, system_findings
 from goat_mcp.gateway.status.system_features import SystemFeature, summary, system_features, table
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_call import run
