@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
-from goat_mcp.files.workspace.directory import folds_names
+from goat_mcp.files.workspace.directory import folds_names, lies_in
 from goat_mcp.files.workspace.names import comparable
 
 
@@ -120,7 +120,7 @@ def _is_folded(path: str, roots: Sequence[str]) -> bool:
     folding = tuple(filter(folds_names, roots))
     if not folding:
         return False
-    return not any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots if root not in folding)
+    return not any(lies_in(path, root) for root in roots if root not in folding)
 
 
 def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterator[str]:

@@ -10,28 +10,35 @@ from pathlib import Path
 import anyio
 import pytest
 
+from goat_mcp.calls.permissions.command_files import rule_on_files
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
+from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.beneath import Kernel
 from goat_mcp.files.workspace.directory import folds_names, open_directory, spelled_path
 from goat_mcp.files.workspace.names import comparable
 from goat_mcp.files.workspace.opened_file import AnyVersion
+from goat_mcp.files.workspace.protected import protected_reason
 from tests.files.changes.keeping import Desk
-from tests.files.workspace.conftest import names_in
+from tests.files.workspace.conftest import names_in, open_as_on_macos
 from tests.files.workspace.folding import as_made, decomposed, fold_names
 
 KELVIN, LONG_S, COMPOSED = "\u212a", "\u017f", "\u00e9"
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
 
 
-@pytest.fixture(params=[as_made, decomposed], ids=["APFS", "HFS+"])
+@pytest.fixture(params=[(as_made, False), (as_made, True), (decomposed, True)], ids=["drvfs", "APFS", "HFS+"])
 def top(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder on such a file system; beside it, `Exact` is on another one."""
     here = tmp_path.resolve() / "Folding"
     here.mkdir()
-    disk: Callable[[str], str] = request.param
+    disk: Callable[[str], str]
+    disk, is_mac = request.param
     fold_names(monkeypatch, here, disk)
+    if is_mac:
+        open_as_on_macos(monkeypatch)
     (here / "A file").touch()
     return here
 
@@ -191,6 +198,29 @@ def test_a_rule_holds_to_the_letter_where_the_file_system_does(top: Path) -> Non
     assert not list(allow.about_path(str(exact / "SECRET"), roots, "Read"))
     assert not list(allow.about_path(f"{Path.home()}/X", (str(exact),), "Read"))
     assert list(allow.about_path(str(top / "SECRET"), roots, "Read"))
+
+
+def test_commands_are_held_to_the_same_spellings(top: Path) -> None:
+    bash = next(spec for spec in builtin_contracts() if spec.name == "Bash")
+    deny = RuleSet.parse(deny=["Read(.env)", "Edit"]).deny
+    other = str(top).replace("Folding", "FOLDING")
+
+    def is_hit(command: str) -> bool:
+        call = Call(bash, {"command": command}, roots=(str(top),), directory=str(top))
+        return rule_on_files(deny, call) is not None
+
+    for command in ("cat .ENV", f"cat {other}/.env", f"echo x > {other}/new", f"touch .{LONG_S}x"):
+        assert is_hit(command), command
+    for command in ("cat .envrc", "cat plain", f"echo x > {top.parent}/new"):
+        assert not is_hit(command), command
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".GIT/config", ".g\u200cit/config", f".{LONG_S}{LONG_S}h/config", f".{KELVIN}ube/config", f"LEFTHOO{KELVIN}.yml"],
+)
+def test_what_other_programs_obey_is_protected_in_every_spelling(path: str) -> None:
+    assert protected_reason(path) is not None
 
 
 def test_a_private_folder_is_closed_by_every_spelling(top: Path) -> None:
