@@ -5,18 +5,22 @@ Knows process groups and one environment marker; starting and stopping single co
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import shlex
+import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypedDict
 
+from goat_mcp.core import platform
 from goat_mcp.processes.process_table import environment_contains
+from goat_mcp.processes.windows_job import CHILD_FLAGS, CREATE_SUSPENDED, Jobs, system_jobs
 
 MARKER_VARIABLE = "GOAT_MCP_CALL"
 """Environment variable that every guarded command carries: `<guard id>.<call>`.
@@ -42,24 +46,73 @@ while read -r sign group; do
     -) case $groups in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
   esac
 done
-marked() {
-  for file in $(grep -lsF "$variable=$id." /proc/[0-9]*/environ 2>/dev/null); do
-    file=${file#/proc/}
-    echo "${file%/environ}"
-  done
-}
-left=$(marked)
+FIND
+left=$(ours)
+remember
 if [ "$groups" != ' ' ] || [ -n "$left" ]; then
   for group in $groups; do kill -s TERM -- "-$group"; done
   for one in $left; do kill -s TERM "$one"; done
   sleep "$grace"
   for round in 1 2 3; do
     for group in $groups; do kill -s KILL -- "-$group"; done
-    for one in $(marked); do kill -s KILL "$one"; done
+    for one in $(ours; remembered); do kill -s KILL "$one"; done
   done
 fi
 [ -z "$last" ] || eval "$(printf %b "$last")"
 """
+
+_FIND_IN_PROC = """
+ours() {
+  for file in $(grep -lsF "$variable=$id." /proc/[0-9]*/environ 2>/dev/null); do
+    file=${file#/proc/}
+    echo "${file%/environ}"
+  done
+}
+remember() { :; }
+remembered() { :; }
+"""
+
+# Descendants of the groups' members in whatever session, and what shows the marker. `ps -E` is how the systems of BSD
+# show environments, `ps e` how Linux does. The end of a parent by TERM hides its children: these are remembered with
+# the second in which they started, so that a number that another process has got since is left alone.
+_FIND_BY_PS = r"""
+ours() {
+  ps -A -o pid= -o ppid= -o pgid= | awk -v groups="$groups" '
+    { parent[$1] = $2; if (index(groups, " " $3 " ")) inside[$1] = 1 }
+    END {
+      do {
+        grown = 0
+        for (one in parent) if (!(one in inside) && (parent[one] in inside)) { inside[one] = 1; grown = 1 }
+      } while (grown)
+      for (one in inside) print one
+    }'
+  { ps -AEww -o pid= -o command= || ps axeww -o pid= -o command=; } | while read -r one shown; do
+    case $shown in *"$variable=$id."*) echo "$one" ;; esac
+  done
+}
+started() { ps -o lstart= -p "$1"; }
+remember() { for one in $left; do eval "started_$one=\$(started $one)"; done; }
+remembered() {
+  for one in $left; do eval "[ \"\$(started $one)\" = \"\$started_$one\" ]" && echo "$one"; done
+}
+"""
+
+
+_logger = logging.getLogger(__name__)
+
+
+class GuardedStart(TypedDict):
+    """Keywords for `Popen`, and for what passes them on to it."""
+
+    start_new_session: bool
+    creationflags: int
+
+
+def guarded_start(*, is_watched: bool = True) -> GuardedStart:
+    """How a child starts that a guard is to `watch`: in a session of its own, or suspended until it is in its job."""
+    if platform.HAS_JOB_OBJECTS:
+        return {"start_new_session": False, "creationflags": CHILD_FLAGS | (CREATE_SUSPENDED if is_watched else 0)}
+    return {"start_new_session": True, "creationflags": 0}
 
 
 class ProcessGuard:
@@ -68,10 +121,13 @@ class ProcessGuard:
     The guard process starts with the first `watch` and costs one pipe write for each later call. It acts on the
     end of its pipe only, so it does not matter which thread started a child. `forget` a group as soon as its last
     member is gone: a number that the system has given to somebody else must not be in the list.
+
+    On Windows there is no guard process: each child is in a job object, and the system ends it.
     """
 
     def __init__(self) -> None:
         self.id = secrets.token_hex(16)
+        self.jobs: Jobs | None = system_jobs() if platform.HAS_JOB_OBJECTS else None
         self._groups: set[int] = set()
         self._commands: set[int] = set()
         self._starting = 0
@@ -118,7 +174,9 @@ class ProcessGuard:
                 self._command_ran_s = time.monotonic()
 
     def watch(self, group: int, *, is_command: bool = False) -> None:
-        """End this process group when this process ends."""
+        """End this process group when this process ends. A process that was started suspended runs from now on."""
+        if self.jobs is not None:
+            self._put_into_job(self.jobs, group)
         with self._lock:
             self._ensure_running()
             self._groups.add(group)
@@ -128,6 +186,8 @@ class ProcessGuard:
 
     def forget(self, group: int) -> None:
         """The group is gone; its number may belong to somebody else from now on."""
+        if self.jobs is not None:
+            self.jobs.forget(group)
         with self._lock:
             if group in self._groups:
                 self._groups.discard(group)
@@ -147,6 +207,8 @@ class ProcessGuard:
 
     def close(self) -> None:
         """End everything that is still watched, within about a second, and the guard with it. Does not wait."""
+        if self.jobs is not None:
+            self.jobs.close()
         with self._lock:
             if self._pipe >= 0:
                 os.close(self._pipe)
@@ -154,17 +216,26 @@ class ProcessGuard:
             self._groups.clear()
             self._commands.clear()
 
+    def _put_into_job(self, jobs: Jobs, pid: int) -> None:
+        try:
+            jobs.take(pid)
+        except OSError as problem:
+            # It has ended already, or nobody could end what it starts: it must not run then.
+            _logger.warning("process %d could not be put into a job: %s", pid, problem)
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+
     def _ensure_running(self) -> None:
         if self._pipe >= 0 and self._process is not None and self._process.poll() is None:
             return
-        if sys.platform == "win32" or not Path("/bin/sh").exists():
+        if not platform.HAS_PROCESS_GROUPS or not Path("/bin/sh").exists():
             return
         if self._pipe >= 0:
             os.close(self._pipe)
         read_end, self._pipe = os.pipe()
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT],
+                ["/bin/sh", "-c", _SCRIPT.replace("FIND", _FIND_IN_PROC if platform.HAS_PROC else _FIND_BY_PS)],
                 stdin=read_end,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

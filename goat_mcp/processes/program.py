@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,15 @@ from typing import Generic, TypeVar, cast
 
 import anyio
 
+from goat_mcp.core import platform
 from goat_mcp.processes.asyncio_children import read_at_once
-from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
+from goat_mcp.processes.memory_watch import watch_memory
+from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
+from goat_mcp.processes.process_table import start_clock
+from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.processes.tree_follower import TreeFollower
+from goat_mcp.processes.windows_program import windows_start
 
 _STDERR_TAIL_BYTES = 8 * 1024
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -84,6 +88,7 @@ class GuardedChild(Generic[PipesT]):
     _transport: asyncio.SubprocessTransport
     _tree: ProcessTree
     _guard: ProcessGuard
+    _follower: TreeFollower
 
     @property
     def stdin(self) -> asyncio.WriteTransport:
@@ -100,6 +105,7 @@ class GuardedChild(Generic[PipesT]):
             await self._tree.end(grace_s)
             with anyio.move_on_after(grace_s):
                 await self.pipes.exited.wait()
+        self._follower.stop()
         self._guard.forget(self._transport.get_pid())
         self._transport.close()
 
@@ -112,14 +118,19 @@ async def start_guarded(
     environment: Mapping[str, str],
     guard: ProcessGuard,
     is_command: bool = False,
+    max_memory_bytes: int | None = None,
 ) -> GuardedChild[PipesT]:
     """Start a program; its caller has to `end` it. Raises `OSError` if it cannot be started.
 
-    `is_command`: it is a user's command, as against a server of ours.
+    `is_command`: it is a user's command, as against a server of ours. `max_memory_bytes` is what it limits itself to.
     """
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
-    not_before = boot_ticks()
+    not_before = start_clock()
+    environment = {**environment, MARKER_VARIABLE: marker}
+    if platform.HAS_JOB_OBJECTS:
+        arguments, variables = windows_start(arguments, environment)
+        environment |= variables
     with unblocked_for_children():
         transport, protocol = await asyncio.get_running_loop().subprocess_exec(
             pipes,
@@ -127,14 +138,18 @@ async def start_guarded(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**environment, MARKER_VARIABLE: marker},
+            env=environment,
             cwd=directory,
-            start_new_session=sys.platform != "win32",
+            **guarded_start(),
         )
     pid = transport.get_pid()
     guard.watch(pid, is_command=is_command)
-    tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
-    return GuardedChild(protocol, transport, tree, guard)
+    if max_memory_bytes is not None:
+        watch_memory(pid, max_memory_bytes)
+    tree = ProcessTree(
+        leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before, jobs=guard.jobs
+    )
+    return GuardedChild(protocol, transport, tree, guard, TreeFollower(tree, guard))
 
 
 TERM_GRACE_S = 1.0

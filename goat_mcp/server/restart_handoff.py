@@ -26,7 +26,7 @@ import mcp_types as types
 from mcp.shared._context_streams import ContextSendStream
 from mcp.shared.message import SessionMessage
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.core.restart import Restart
 from goat_mcp.server.stdio.frame_writer import FrameWriter, OpenRequests
 
@@ -76,9 +76,9 @@ class RestartHandoff:
 
     def replace_process(self, modes: Mapping[str, str], restarts_s: Sequence[float]) -> None:
         """Go on as the same command, in a new process. Returns only if that fails."""
-        if hasattr(signal, "sigpending") and signal.SIGTERM in signal.sigpending():
+        if signal.SIGTERM in posix.pending_signals():
             return  # somebody wants it to end
-        if hasattr(signal, "pthread_sigmask"):
+        if platform.HAS_SIGNAL_MASKS:
             posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM})
         with tempfile.TemporaryFile() as file:
             kept = {
@@ -159,4 +159,5 @@ def taken_over() -> RestartHandoff:
 
 
 def is_possible() -> bool:
-    return sys.platform != "win32"
+    """Windows has no `exec`: what it calls so is another process, whose parent has ended."""
+    return platform.HAS_PROCESS_GROUPS

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import signal
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -17,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.gateway import Gateway
@@ -39,6 +39,8 @@ PARENT_POLL_S = 0.5
 FIRST_WRITE_S = 1.0
 AFTER_THE_LIST_S = 0.3
 """The status is first written so long after the start, or after the client's first list."""
+
+_SIGBREAK: signal.Signals = getattr(signal, "SIGBREAK", signal.SIGINT)
 
 
 def _nothing_to_check() -> None:
@@ -197,8 +199,9 @@ def stopping_on_signals(
         stop()
         loop.call_later(LEAVE_AFTER_S, leave)
 
-    if sys.platform == "win32":
-        yield  # no signals in its event loop; Ctrl-C raises KeyboardInterrupt
+    if not platform.HAS_SIGNAL_MASKS:
+        with _console_signals(lambda: loop.call_soon_threadsafe(interrupted)):
+            yield
         return
     term = StopSignals(stop_soon, guard) if StopSignals.block() else None
     if term is not None:
@@ -212,6 +215,17 @@ def stopping_on_signals(
         loop.remove_signal_handler(signal.SIGINT)
         if term is not None:
             term.close()
+
+
+@contextmanager
+def _console_signals(stop: Callable[[], object]) -> Generator[None]:
+    """Call `stop` at Ctrl-C and Ctrl-Break. The event loop of Windows handles no signals, but wakes up for them."""
+    before = {number: signal.signal(number, lambda _number, _frame: stop()) for number in {signal.SIGINT, _SIGBREAK}}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import socket
-import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from goat_mcp.core import posix
 from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
+from goat_mcp.server.http.socket_user import peer_user
 
 _CLOSE = (b"connection", b"close")
 _AMBIGUOUS_LINES = re.compile(rb"\n[ \t]|(?<!\r)\n|\r(?=[^\n])|\x00")
@@ -98,12 +97,8 @@ _NO_ROOM = Refusal(503, "too many connections of this client; close some", ((b"r
 
 def possible_connections(wanted: int) -> int:
     """At most half of the file descriptors: those without a token and all programs we start need the others."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return wanted
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft // 2))
+    most = posix.most_open_files()
+    return wanted if most is None else max(1, min(wanted, most // 2))
 
 
 @dataclass
@@ -305,8 +300,5 @@ class PrincipalConnections:
 
 def is_own_user(connection: Any) -> bool:
     """Whether a Unix socket's other end is this user or root (R-HTTP-1); other sockets have no user."""
-    if connection.family != getattr(socket, "AF_UNIX", None) or not hasattr(socket, "SO_PEERCRED"):
-        return True
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, user, _ = struct.unpack("3i", credentials)
-    return user in (0, posix.getuid())
+    user = peer_user(connection)
+    return user is None or user in (0, posix.getuid())

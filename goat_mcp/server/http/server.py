@@ -18,6 +18,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.middleware import Middleware
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http.body import StrictBody
@@ -25,6 +26,7 @@ from goat_mcp.server.http.connections import Connections, GuardedProtocol, Princ
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
 from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
 from goat_mcp.server.http.sessions import PrincipalSessions
+from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
 from goat_mcp.settings.settings import LimitSettings
 
@@ -195,6 +197,10 @@ class HttpServer:
             self._server.should_exit = True
 
 
+_ONLY_OURS = -5
+"""SO_EXCLUSIVEADDRUSE. With SO_REUSEADDR any program on Windows could take our address while we listen on it."""
+
+
 def _bound_socket(address: Address) -> socket.socket:
     path = address.socket_path
     try:
@@ -202,9 +208,17 @@ def _bound_socket(address: Address) -> socket.socket:
             family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
             # Named TCP, or asyncio leaves Nagle's delay on: 40 ms for a small answer.
             listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(
+                socket.SOL_SOCKET, _ONLY_OURS if platform.SYSTEM == "windows" else socket.SO_REUSEADDR, 1
+            )
             listener.bind((address.host, address.port))
         else:
+            if not (platform.HAS_FILE_MODES and platform.HAS_UNIX_SOCKETS):
+                raise ToolError(
+                    ErrorCode.CONFIG,
+                    f"cannot listen on {path}: on this system nothing would keep other users from it",
+                    "Name an address: 127.0.0.1:PORT.",
+                )
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
                 raise ToolError(
@@ -212,7 +226,7 @@ def _bound_socket(address: Address) -> socket.socket:
                     f"{path.parent} can be entered by others, so the socket in it would not be private",
                     "Name a socket in a folder that only you can enter (mode 0700).",
                 )
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener = socket.socket(AF_UNIX, socket.SOCK_STREAM)
             listener.bind(str(path))
             os.chmod(path, 0o600)  # noqa: PTH101  # the path was just bound; nothing to resolve
     except OSError as problem:

@@ -1,6 +1,6 @@
 """The stdio transport: the SDK's stream contract without a thread hop per message.
 
-The SDK's own `stdio_server` serves where the pipes cannot be polled (Windows, a redirected file).
+Where the event loop cannot watch them (Windows, a redirected file, a terminal) a thread each reads and writes.
 R-SCHEMA-5: the wire is a private descriptor, fd 1 points at stderr, a frame has a size limit.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from typing import Any, cast
 
 import anyio
 import mcp_types as types
-from mcp.server.stdio import stdio_server
+from mcp.os.win32.utilities import rebind_std_handle_to_fd
 from mcp.shared._context_streams import (  # the streams the SDK's own transports are made of
     ContextReceiveStream,
     create_context_streams,
@@ -26,8 +25,9 @@ from mcp.shared._stream_protocols import WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from goat_mcp.core import platform, posix
 from goat_mcp.core.restart import Restart
-from goat_mcp.processes.typed_lines import typed_line
+from goat_mcp.processes.thread_pipes import ThreadReader, ThreadWriter
 from goat_mcp.server.restart_handoff import StdioHandoff
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.stdio.frame_validation import Fault, read_strictly, request_id_of
@@ -124,24 +124,20 @@ async def stdio_streams(
     fast_path: FastPath, *, max_frame_bytes: int, telemetry: Telemetry, handoff: StdioHandoff | None = None
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over this process's stdin and stdout, which nobody else can reach meanwhile."""
-    if sys.platform == "win32" or not (_is_pollable(0) and _is_pollable(1)):
-        # The SDK's thread that reads a terminal would wait for a line after Ctrl-C.
-        typed = cast("anyio.AsyncFile[str]", _typed_lines()) if os.isatty(0) else None
-        async with stdio_server(stdin=typed) as streams:
-            yield streams
-        return
+    by_threads = platform.SYSTEM == "windows" or not (_is_pollable(0) and _is_pollable(1))
+    if by_threads:
+        handoff = None  # a thread may already have read what belongs to the next process
     if handoff is not None:
         handoff.restart.allow()
     async with wire_streams(
-        *_take_wire(), fast_path, max_frame_bytes=max_frame_bytes, telemetry=telemetry, handoff=handoff
+        *_take_wire(),
+        fast_path,
+        max_frame_bytes=max_frame_bytes,
+        telemetry=telemetry,
+        handoff=handoff,
+        by_threads=by_threads,
     ) as streams:
         yield streams
-
-
-async def _typed_lines() -> AsyncGenerator[str]:
-    """Lines that a person types or pastes."""
-    while line := await typed_line():
-        yield line.decode("utf-8", "replace")
 
 
 @asynccontextmanager
@@ -153,16 +149,22 @@ async def wire_streams(
     max_frame_bytes: int,
     telemetry: Telemetry,
     handoff: StdioHandoff | None = None,
+    by_threads: bool = False,
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over two pipes, of all messages but the calls that take the fast path."""
     loop = asyncio.get_running_loop()
     source = StoppableReader(max_frame_bytes)
     if handoff is not None and handoff.state.unread:
         source.data_received(handoff.state.unread)
-    read_transport, _ = await loop.connect_read_pipe(lambda: source, os.fdopen(wire_in, "rb", buffering=0))
-    write_transport, write_protocol = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(wire_out, "wb", buffering=0)
-    )
+    write_protocol = asyncio.streams.FlowControlMixin()
+    if by_threads:
+        read_transport: asyncio.ReadTransport = ThreadReader(wire_in, source, loop)
+        write_transport: asyncio.WriteTransport = ThreadWriter(wire_out, write_protocol, loop)
+    else:
+        read_transport, _ = await loop.connect_read_pipe(lambda: source, os.fdopen(wire_in, "rb", buffering=0))
+        write_transport, _ = await loop.connect_write_pipe(
+            lambda: write_protocol, os.fdopen(wire_out, "wb", buffering=0)
+        )
     inbound_send, inbound = create_context_streams[Inbound](0)
     requests = OpenRequests()
     try:
@@ -267,12 +269,13 @@ def _is_pollable(descriptor: int) -> bool:
 
 def _take_wire() -> tuple[int, int]:
     """Duplicate fds 0 and 1 for ourselves, then point 0 at nothing and 1 at stderr."""
-    import fcntl
-
-    wire_in = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
-    wire_out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    wire_in, wire_out = posix.duplicate_above(0, 3), posix.duplicate_above(1, 3)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
+    if platform.SYSTEM == "windows":
+        # Children inherit these handles, which `dup2` does not change.
+        rebind_std_handle_to_fd(0)
+        rebind_std_handle_to_fd(1)
     return wire_in, wire_out

@@ -10,19 +10,22 @@ import asyncio
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ToolError
+from goat_mcp.processes import windows_environment
 from goat_mcp.processes.launch import Confined, Launch
-from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
+from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
+from goat_mcp.processes.process_table import start_clock
+from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.processes.windows_program import find_program, program_start
 from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.status import ReasonCode
@@ -53,7 +56,7 @@ async def stdio_transport(
     if guard is not None:
         guard.start()
     plan = await _plan([program, *launch.args], launch, environment, {MARKER_VARIABLE: marker}, confine)
-    not_before = boot_ticks()
+    not_before = start_clock()
     try:
         with unblocked_for_children():
             transport, process = await asyncio.get_running_loop().subprocess_exec(
@@ -64,7 +67,7 @@ async def stdio_transport(
                 stderr=asyncio.subprocess.PIPE,
                 env=plan.environment,
                 cwd=plan.directory or None,
-                start_new_session=sys.platform != "win32",
+                **guarded_start(is_watched=guard is not None),
                 pass_fds=plan.pass_fds,
             )
     except BaseException as problem:
@@ -87,8 +90,9 @@ async def stdio_transport(
                 f"{MARKER_VARIABLE}={marker}".encode(),
                 not_before=not_before,
                 leader_is_outside=plan.has_process_namespace,
+                jobs=None if guard is None else guard.jobs,
             )
-            await _stop(transport, process, tree, close_wait_s, has_answered=link.has_answered)
+            await _stop(process, tree, close_wait_s, has_answered=link.has_answered)
             if not plan.leaves_nothing:
                 await anyio.to_thread.run_sync(plan.finish)
         if guard is not None:
@@ -114,9 +118,13 @@ async def _plan(
             confined = await confine(launch.sandbox, Path(launch.cwd or Path.cwd()))
         except ToolError as none:
             raise StartFailure(ReasonCode.SANDBOX_UNAVAILABLE, none.message) from None
-    if confined is None:
+    if confined is None and not platform.HAS_JOB_OBJECTS:
         return Launch(arguments=tuple(arguments), environment={**environment, **marker}, directory=launch.cwd or "")
     try:
+        if confined is None:
+            started, variables = program_start(arguments, environment)
+            whole = {**environment, **variables, **marker}
+            return Launch(arguments=started, environment=whole, directory=launch.cwd or "")
         return confined.launch(arguments, environment=environment, marker=marker)
     except OSError as problem:
         raise StartFailure(
@@ -128,7 +136,9 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
     """The executable, absolute. A name is looked up in the absolute folders of the child's PATH: a relative one, as
     `.`, would find what a repository has put there (R-UP-8).
     """
-    if os.sep in launch.command or (os.altsep and os.altsep in launch.command):
+    if platform.HAS_JOB_OBJECTS:
+        return _windows_program(launch, environment)
+    if os.sep in launch.command:
         path = Path(launch.command).expanduser()
         if not path.is_file():
             raise StartFailure(ReasonCode.COMMAND_NOT_FOUND, f"command {launch.command!r}: there is no file {path}")
@@ -143,8 +153,19 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
     return found
 
 
+def _windows_program(launch: StdioLaunch, environment: Mapping[str, str]) -> str:
+    command = str(Path(launch.command).expanduser()) if launch.command.startswith("~") else launch.command
+    found = find_program(command, environment, os.path.isfile)
+    if found is None:
+        raise StartFailure(
+            ReasonCode.COMMAND_NOT_FOUND,
+            f"command {launch.command!r} is no .exe and no .cmd that is there or on PATH;"
+            " install it or give its absolute path in the entry",
+        )
+    return found
+
+
 async def _stop(
-    transport: asyncio.SubprocessTransport,
     process: ChildPipes,
     tree: ProcessTree,
     wait_s: float,
@@ -160,45 +181,23 @@ async def _stop(
     if has_answered:
         with anyio.move_on_after(wait_s):
             await process.exited.wait()
-    if sys.platform == "win32":
-        with suppress(ProcessLookupError):
-            transport.kill()
-    else:
-        await tree.end(wait_s if has_answered else wait_s / 2)
+    await tree.end(wait_s if has_answered else wait_s / 2)
     with anyio.move_on_after(wait_s):
         await process.exited.wait()
 
 
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL"})
-_PASSED_ON_WINDOWS = frozenset(
-    {
-        "APPDATA",
-        "COMSPEC",
-        "HOMEDRIVE",
-        "HOMEPATH",
-        "LOCALAPPDATA",
-        "PATH",
-        "PATHEXT",
-        "PROCESSOR_ARCHITECTURE",
-        "PROGRAMFILES",
-        "SYSTEMDRIVE",
-        "SYSTEMROOT",
-        "TEMP",
-        "TMP",
-        "USERNAME",
-        "USERPROFILE",
-    }
-)
 
 
 def child_environment(declared: Mapping[str, str], ours: Mapping[str, str] | None = None) -> dict[str, str]:
     """Variables for a child: the allow-listed ones of `ours` (default: this process), overlaid with `declared`."""
     source = os.environ if ours is None else ours
-    allowed = _PASSED_ON_WINDOWS if sys.platform == "win32" else _PASSED_ON
+    if platform.SYSTEM == "windows":
+        return windows_environment.overlaid(windows_environment.kept(source), declared)
     kept = {
         name: value
         for name, value in source.items()
         # `()` starts an exported shell function, which is code rather than data.
-        if (name.upper() in allowed or name.startswith("LC_")) and not value.startswith("()")
+        if (name.upper() in _PASSED_ON or name.startswith("LC_")) and not value.startswith("()")
     }
     return {**kept, **declared}

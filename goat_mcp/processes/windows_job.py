@@ -1,0 +1,157 @@
+"""Job objects: how Windows keeps the processes of one command together, and ends them when their last handle closes.
+
+Each of our children is suspended until it is in a job of its own. Nobody but this process has the job's handle, so the
+system ends all that is in it when this process is gone, however it died.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+CREATE_SUSPENDED = 0x0000_0004
+CREATE_NEW_PROCESS_GROUP = 0x0000_0200
+CREATE_NO_WINDOW = 0x0800_0000
+CHILD_FLAGS = CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW
+"""Ctrl-C at our console is for us alone, and no window opens for a program that writes to one."""
+
+
+@dataclass(frozen=True)
+class JobLimits:
+    """What all processes of a job get; 0 means no limit of ours."""
+
+    max_memory_bytes: int = 0
+    max_processes: int = 0
+
+
+class JobCalls(Protocol):
+    """What the system does for us. A handle is whatever it says. All raise `OSError`."""
+
+    def create(self, limits: JobLimits) -> Any:
+        """A job whose processes end with its last handle."""
+        ...
+
+    def assign(self, job: Any, pid: int) -> None: ...
+    def resume(self, pid: int) -> None: ...
+    def members(self, job: Any) -> list[int]: ...
+    def terminate(self, job: Any) -> None: ...
+    def close(self, job: Any) -> None: ...
+
+
+@dataclass
+class Jobs:
+    """The jobs of this process's children, each under the number of its first process."""
+
+    calls: JobCalls
+    _jobs: dict[int, Any] = field(default_factory=dict[int, Any])
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, pid: int, limits: JobLimits | None = None) -> None:
+        """Put a suspended process into a job, and let it run. Raises `OSError`; the process must then be killed."""
+        job = self.calls.create(limits or JobLimits())
+        try:
+            self.calls.assign(job, pid)
+            self.calls.resume(pid)
+        except OSError:
+            self.calls.close(job)  # ends the process if it is in it
+            raise
+        with self._lock:
+            self._jobs[pid] = job
+
+    def members(self, pid: int) -> list[int]:
+        """The numbers of those that still run."""
+        with self._lock:
+            job = self._jobs.get(pid)
+            return [] if job is None else self.calls.members(job)
+
+    def terminate(self, pid: int) -> None:
+        """End all that is in the job, at once. Windows has no TERM that a tree of processes would hear."""
+        with self._lock:
+            if (job := self._jobs.get(pid)) is not None:
+                self.calls.terminate(job)
+
+    def forget(self, pid: int) -> None:
+        """End what is left in the job, and let it go."""
+        with self._lock:
+            if (job := self._jobs.pop(pid, None)) is not None:
+                self.calls.close(job)
+
+    def close(self) -> None:
+        """End everything."""
+        for pid in tuple(self._jobs):
+            self.forget(pid)
+
+
+if sys.platform == "win32":
+    from collections.abc import Generator
+    from contextlib import contextmanager
+
+    import psutil
+    import pywintypes
+    import win32api
+    import win32con
+    import win32job
+
+    _calls: Any = win32job
+    """Its stubs leave most parameters without a type."""
+
+    @contextmanager
+    def _os_errors() -> Generator[None]:
+        try:
+            yield
+        except pywintypes.error as problem:
+            raise OSError(None, problem.strerror, None, problem.winerror) from None
+        except psutil.Error as problem:
+            raise OSError(str(problem)) from None
+
+    class SystemCalls:
+        """Those of Windows."""
+
+        def create(self, limits: JobLimits) -> Any:
+            with _os_errors():
+                job = _calls.CreateJobObject(None, "")  # None: no child inherits the handle
+                about: Any = _calls.QueryInformationJobObject(job, _calls.JobObjectExtendedLimitInformation)
+                basic: Any = about["BasicLimitInformation"]
+                basic["LimitFlags"] |= _calls.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+                if limits.max_memory_bytes:
+                    basic["LimitFlags"] |= _calls.JOB_OBJECT_LIMIT_JOB_MEMORY
+                    about["JobMemoryLimit"] = limits.max_memory_bytes
+                if limits.max_processes:
+                    basic["LimitFlags"] |= _calls.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
+                    basic["ActiveProcessLimit"] = limits.max_processes
+                _calls.SetInformationJobObject(job, _calls.JobObjectExtendedLimitInformation, about)
+                return job
+
+        def assign(self, job: Any, pid: int) -> None:
+            with _os_errors():
+                access = win32con.PROCESS_SET_QUOTA | win32con.PROCESS_TERMINATE
+                process = win32api.OpenProcess(access, False, pid)
+                try:
+                    _calls.AssignProcessToJobObject(job, process)
+                finally:
+                    win32api.CloseHandle(process)
+
+        def resume(self, pid: int) -> None:
+            with _os_errors():
+                psutil.Process(pid).resume()
+
+        def members(self, job: Any) -> list[int]:
+            with _os_errors():
+                return list(_calls.QueryInformationJobObject(job, _calls.JobObjectBasicProcessIdList))
+
+        def terminate(self, job: Any) -> None:
+            with _os_errors():
+                _calls.TerminateJobObject(job, 1)
+
+        def close(self, job: Any) -> None:
+            with _os_errors():
+                win32api.CloseHandle(job)
+
+
+def system_jobs() -> Jobs:
+    """Jobs of this system. Raises `OSError` if it has none."""
+    if sys.platform != "win32":
+        raise OSError("this system has no job objects")
+    return Jobs(SystemCalls())
