@@ -25,6 +25,7 @@ from tests.files.changes.keeping import Desk
 from tests.files.workspace.conftest import names_in, open_as_on_macos
 from tests.files.workspace.folding import as_made, decomposed, fold_names
 
+pytestmark = pytest.mark.posix_only("its double stands on directory descriptors")
 KELVIN, LONG_S, COMPOSED = "\u212a", "\u017f", "\u00e9"
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
 
@@ -87,6 +88,7 @@ def test_other_names_stay_different(one: str, other: str) -> None:
     assert comparable(one) != comparable(other)
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_whether_names_are_folded_is_seen_on_disk_and_not_guessed(top: Path) -> None:
     (exact := top.parent / "Exact").mkdir()
     (exact / "Name").touch()
@@ -99,6 +101,7 @@ def test_whether_names_are_folded_is_seen_on_disk_and_not_guessed(top: Path) -> 
     assert not folds_names(str(exact)) and not folds_names(str(twice)) and not folds_names("/")
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_a_root_is_known_by_every_spelling_and_shown_as_it_is_on_disk(top: Path) -> None:
     (top / "Project").mkdir()
     (top / "Project" / "File").write_text("x")
@@ -185,6 +188,7 @@ def test_a_denied_file_is_denied_by_every_spelling(top: Path, rule: str, asked: 
     assert refusal(workspace, top / "plain", writes=True) is None
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_a_rule_holds_to_the_letter_where_the_file_system_does(top: Path) -> None:
     (exact := top.parent / "Exact").mkdir()
     for folder in (top, exact):
@@ -291,6 +295,7 @@ async def test_undo_knows_a_file_whose_spelling_has_changed(top: Path) -> None:
     assert (desk.top / "Notes").read_text() == "one\n" and names_in(desk.top) == ["Notes"]
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_on_a_file_system_that_goes_by_the_letter_nothing_changes(tmp_path: Path) -> None:
     (tmp_path / "A").write_text("upper")
     (tmp_path / "a").write_text("lower")

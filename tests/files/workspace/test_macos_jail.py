@@ -19,6 +19,8 @@ from goat_mcp.files.workspace.roots import Root
 from tests.files.workspace.conftest import Ground, names_in, open_as_on_macos
 from tests.files.workspace.test_writing import as_nobody
 
+pytestmark = pytest.mark.posix_only("about directory descriptors")
+
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
@@ -136,7 +138,8 @@ def test_a_root_below_private_is_known_without_it(monkeypatch: pytest.MonkeyPatc
     assert root.depth_of(("tmp", "other")) == -1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+@pytest.mark.linux_only("a Mac has O_SEARCH")
+@pytest.mark.root_only("it becomes another user")
 def test_a_folder_that_may_be_entered_and_not_listed_says_so(ground: Ground) -> None:
     """With O_SEARCH, which this system lacks as well, the file could be read."""
     (ground.top / "folder").mkdir()
@@ -165,6 +168,7 @@ class _Libc:
         return 0
 
 
+@pytest.mark.linux_only("it sets extended attributes")
 def test_access_lists_and_attributes_go_to_the_new_file_and_old_times_do_not(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
