@@ -295,6 +295,23 @@ async def test_undo_knows_a_file_whose_spelling_has_changed(top: Path) -> None:
     assert (desk.top / "Notes").read_text() == "one\n" and names_in(desk.top) == ["Notes"]
 
 
+@pytest.mark.anyio
+async def test_an_older_change_under_another_spelling_waits_for_the_newer_one(top: Path) -> None:
+    desk = Desk(top)
+    path = desk.file("notes", "one\n")
+    await desk.edit(path, "one", "two")
+    path.rename(desk.top / "Notes")
+    await desk.edit(desk.top / "NOTES", "two", "three")
+    (desk.top / "Notes").write_text("two\n")
+
+    newer, older = await desk.undo_all()
+
+    assert newer.outcome.value == "nothing_to_do" and older.outcome.value == "undone"
+    (desk.top / "Notes").write_text("by hand\n")
+    attempts = await desk.undo().run([newer.change, older.change])
+    assert "has changed since" in attempts[0].why and "a later change" in attempts[1].why
+
+
 @pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_on_a_file_system_that_goes_by_the_letter_nothing_changes(tmp_path: Path) -> None:
     (tmp_path / "A").write_text("upper")
