@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from goat_mcp.core import platform
 from goat_mcp.processes.bash_invocation import arguments, confined_arguments, raised, script_descriptor
 from goat_mcp.processes.bash_options import BashOptions, limit_line
 from goat_mcp.processes.command_pipes import CommandPipes
@@ -23,6 +24,7 @@ from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
 from goat_mcp.processes.running_command import RunningCommand
 from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.processes.windows_command import start_windows_command
 
 
 def start_command(
@@ -50,6 +52,18 @@ def start_command(
     """
     started_s = time.monotonic()
     options = options or BashOptions()
+    if platform.HAS_JOB_OBJECTS and confined is None:
+        return start_windows_command(
+            script,
+            bash=bash,
+            directory=directory,
+            environment=environment,
+            guard=guard,
+            create_file=create_file,
+            options=options,
+            stdin=stdin,
+            streams=streams,
+        )
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = boot_ticks()

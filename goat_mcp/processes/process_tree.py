@@ -22,6 +22,8 @@ from goat_mcp.processes.process_table import (
 from goat_mcp.processes.windows_job import Jobs
 
 TERM_GRACE_S = 2.0
+_CONSOLE_HOST = "conhost.exe"
+"""Windows' own: it draws the console of others, and ends with them."""
 _KILL_ROUNDS = 60
 _KILL_PAUSE_S = 0.03
 
@@ -63,7 +65,8 @@ class ProcessTree:
     def members(self) -> list[Process]:
         """Those that still run. Reads the whole process table: some milliseconds."""
         if self.jobs is not None:
-            return [_member(pid) for pid in self.jobs.members(self.leader)]
+            members = map(_member, self.jobs.members(self.leader))
+            return [member for member in members if member.name.lower() != _CONSOLE_HOST]
         table = [process for process in living_processes() if process.pid != os.getpid()]
         table = [process for process in table if process.started >= self.not_before or not process.started]
         inside = {process.pid for process in table if self._is_inside(process)}

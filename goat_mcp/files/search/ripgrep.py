@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.files.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Query, Report, Target
+from goat_mcp.processes.program_lookup import program_on
 
 _PROGRAM = "rg.exe" if sys.platform == "win32" else "rg"
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
@@ -58,7 +58,7 @@ def find_ripgrep() -> str | None:
     for directory in beside:
         if os.access(directory / _PROGRAM, os.X_OK):
             return str(directory / _PROGRAM)
-    return shutil.which("rg")
+    return program_on(os.environ.get("PATH", ""), "rg")
 
 
 @dataclass(frozen=True)
