@@ -9,8 +9,8 @@ from goat_mcp.cli.hosts.table import HOSTS
 
 SYSTEMS = {
     "Linux": HostEnvironment("linux", Path("~"), {}),
-    "macOS": HostEnvironment("darwin", Path("~"), {}),
-    "Windows": HostEnvironment("win32", Path("%USERPROFILE%"), {"APPDATA": "%APPDATA%"}),
+    "macOS": HostEnvironment("macos", Path("~"), {}),
+    "Windows": HostEnvironment("windows", Path("%USERPROFILE%"), {"APPDATA": "%APPDATA%"}),
 }
 
 

@@ -15,7 +15,7 @@ import click
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
 from goat_mcp.cli.hosts.entry_check import examine_host_files
-from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.hosts.this_account import this_account
 from goat_mcp.cli.install_options import settings_name_workspace
 from goat_mcp.cli.server_records import age, failure_line, is_news, last_runs, unknown_server
 from goat_mcp.cli.terminal import console, escaped, say
@@ -67,7 +67,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         with waiting_for("starting the servers") as line:
             examined, sandbox, has_keychain = anyio.run(_examine, gateway, only, statuses, line)
         features = system_features(sandbox, has_keychain=has_keychain)
-        of_hosts = examine_host_files(HostEnvironment.this(), has_workspace=settings_name_workspace())
+        of_hosts = examine_host_files(this_account(), has_workspace=settings_name_workspace())
         findings = [
             *(Finding(id="notice", detail=notice, fix="Fix the file it names.") for notice in settings.notices),
             *of_hosts.findings,

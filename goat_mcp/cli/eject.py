@@ -12,7 +12,7 @@ from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff, shown_diff
 from goat_mcp.cli.hosts.host_file import replace_bytes
 from goat_mcp.cli.hosts.receipts import Receipts
-from goat_mcp.cli.hosts.table import HOSTS, host_named
+from goat_mcp.cli.hosts.table import host_named, written_host
 from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
 from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -40,7 +40,7 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
     refuse_a_model(dry_run)
     receipts = _chosen(host, named)
     plan = plan_eject(receipts, keep_changes=keep_changes)
-    host_of_file, change = HOSTS[plan.receipt.host], plan.change
+    host_of_file, change = written_host(plan.receipt.host), plan.change
     diff = shown_diff(change)
     if not as_json:
         say_diff(change)
@@ -64,7 +64,7 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
 
 
 def _chosen(host: str | None, named: Path | None) -> Receipts:
-    found = written_files(StateDirectory.default(), None if host is None else host_named(host))
+    found = written_files(StateDirectory.default(), "" if host is None else host_named(host).name)
     if named is not None:
         found = [receipts for receipts in found if receipts.file == named.absolute()]
     if not found:

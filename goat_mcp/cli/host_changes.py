@@ -13,6 +13,7 @@ import click
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.hosts.sources import Source
+from goat_mcp.cli.hosts.this_account import WINDOWS_HOME_VARIABLE
 from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.redaction import Redactor, is_likely_secret
@@ -24,6 +25,13 @@ project = click.option(
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="The servers of this project in place of the user's.",
+)
+
+windows_home = click.option(
+    "--windows-home",
+    metavar="DIR",
+    envvar=WINDOWS_HOME_VARIABLE,
+    help="In WSL: the folder of the Windows user, if it is not found.",
 )
 
 

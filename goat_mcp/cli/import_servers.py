@@ -14,12 +14,14 @@ from goat_mcp.cli.exit_codes import OK, USAGE
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
 from goat_mcp.cli.host_changes import refuse_a_model
+from goat_mcp.cli.host_changes import windows_home as windows_home_flag
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.importing import carry_out, plan_import
 from goat_mcp.cli.hosts.plain_secrets import PlainSecret
 from goat_mcp.cli.hosts.sources import Source, Unreadable, one_source, readable_sources, source_from
 from goat_mcp.cli.hosts.switches import off_switch
-from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
+from goat_mcp.cli.hosts.table import hosts_in, known_hosts
+from goat_mcp.cli.hosts.this_account import chosen_host, this_account
 from goat_mcp.cli.import_report import import_document, print_import
 from goat_mcp.cli.terminal import confirmed, escaped
 from goat_mcp.cli.waiting import waiting_for
@@ -37,6 +39,7 @@ from goat_mcp.state.secret_store import SecretStore, SecretTrouble
     "--into", type=click.Path(path_type=Path), metavar="FILE", help="Write here, not into your own upstreams."
 )
 @project_flag
+@windows_home_flag
 @click.option("--move", is_flag=True, help="Leave goat-mcp alone in the host's file; `goat-mcp eject` undoes it.")
 @click.option(
     "--secrets",
@@ -50,6 +53,7 @@ def import_servers(
     from_file: Path | None,
     into: Path | None,
     project: Path | None,
+    windows_home: str | None,
     move: bool,
     secrets: Literal["move", "keep"] | None,
     dry_run: bool,
@@ -67,7 +71,7 @@ def import_servers(
     if from_file is not None and len(hosts) > 1:
         raise click.UsageError("--from reads one file; name at most one host")
     refuse_a_model(dry_run)
-    environment = HostEnvironment.this()
+    environment = this_account(windows_home)
     target = (into or own_upstreams_file()).absolute()
     sources, broken = _sources(hosts, from_file, project, environment)
     if move and len(sources) > 1:
@@ -95,10 +99,10 @@ def _sources(
 ) -> tuple[list[Source], list[Unreadable]]:
     """What to import from, and which files cannot be read. Raises `ToolError` if nothing is left to import from."""
     folder = None if project is None else project.resolve()
-    named = [host_named(name) for name in hosts]
+    named = [chosen_host(name, environment, in_project=folder is not None) for name in hosts]
     if from_file is not None:
         return [source_from(from_file.expanduser(), named[0] if named else None, folder)], []
-    readable, broken = readable_sources(named or HOSTS.values(), environment, folder)
+    readable, broken = readable_sources(named or hosts_in(environment, folder), environment, folder)
     if len(named) == 1 and not (readable or broken):
         one_source(named[0], environment, folder)  # says why there is none
     every: list[Source] = []

@@ -15,12 +15,14 @@ from goat_mcp.cli.exit_codes import OK, USAGE
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
 from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff, shown_diff
+from goat_mcp.cli.host_changes import windows_home as windows_home_flag
 from goat_mcp.cli.hosts.host import Host, HostEnvironment, WorkspaceSource
 from goat_mcp.cli.hosts.host_file import HostFile
 from goat_mcp.cli.hosts.importing import Change, new_entry, plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own_names
 from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
-from goat_mcp.cli.hosts.table import HOSTS, host_named, known_hosts
+from goat_mcp.cli.hosts.table import HOSTS, hosts_in, known_hosts
+from goat_mcp.cli.hosts.this_account import chosen_host, this_account
 from goat_mcp.cli.install_options import checked_options, settings_name_workspace
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
@@ -66,6 +68,7 @@ class Installed:
 @click.option("--all", "every", is_flag=True, help="Every host that is found on this computer.")
 @click.option("--print", "prints", is_flag=True, help="Print the entry, and where to paste it; write nothing.")
 @project_flag
+@windows_home_flag
 @dry_run_flag
 @flags.as_json
 def install(
@@ -77,6 +80,7 @@ def install(
     every: bool,
     prints: bool,
     project: Path | None,
+    windows_home: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -85,7 +89,7 @@ def install(
     Without --workspace you are asked for it on a terminal. With other options, a second install changes the entry.
     `goat-mcp uninstall HOST` takes it out again. `--print json` prints the entry for a host that is not known here.
     """
-    environment = HostEnvironment.this()
+    environment = this_account(windows_home)
     if every == bool(hosts):
         raise click.UsageError(f"name a HOST, or all that are found here with --all: {_names_found(environment)}")
     if every and prints:
@@ -95,13 +99,15 @@ def install(
     if prints:
         options = checked_options(workspace, mode, preset, profile, may_ask=may_ask)
         for name in hosts:
-            _print_entry(_GENERIC if name == _GENERIC.name else host_named(name), environment, options, as_json)
+            host = _GENERIC if name == _GENERIC.name else chosen_host(name, environment, has_file=False)
+            _print_entry(host, environment, options, as_json)
         return OK
     refuse_a_model(dry_run)
     if every:
         sources, broken = _found(environment, folder)
     else:
-        sources, broken = [one_source(host_named(name), environment, folder) for name in dict.fromkeys(hosts)], []
+        named = [chosen_host(name, environment, in_project=folder is not None) for name in dict.fromkeys(hosts)]
+        sources, broken = [one_source(host, environment, folder) for host in named], []
         if len(sources) > 1:
             sources, broken = _checked(sources)
     options = checked_options(workspace, mode, preset, profile, may_ask=may_ask)
@@ -130,13 +136,13 @@ def install(
 
 
 def _names_found(environment: HostEnvironment) -> str:
-    sources, _ = readable_sources(HOSTS.values(), environment)
+    sources, _ = readable_sources(hosts_in(environment), environment)
     names = dict.fromkeys(source.host.name for source in sources if is_here(source, environment))
     return ", ".join(names) or "none was found; e.g. goat-mcp install claude-desktop"
 
 
 def _found(environment: HostEnvironment, project: Path | None) -> tuple[list[Source], list[Unreadable]]:
-    sources, broken = readable_sources(HOSTS.values(), environment, project)
+    sources, broken = readable_sources(hosts_in(environment, project), environment, project)
     first = {source.host.name: source for source in reversed(sources)}  # one file a host, as with its name
     found = [source for source in first.values() if is_here(source, environment)][::-1]
     if not found and not broken:

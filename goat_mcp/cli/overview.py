@@ -1,6 +1,7 @@
 """What `goat-mcp` shows without a command: who starts it, what is behind it, what runs, what waits, and the next step.
 
-It reads a few files and starts nothing. What it cannot read it leaves to `status` and `doctor`.
+It reads a few files and starts nothing; in WSL it asks Windows for its user. What it cannot read it leaves to `status`
+and `doctor`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any
 
 import click
 
-from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.own_entry import launch_of, missing_part, own_names
 from goat_mcp.cli.hosts.sources import is_here, readable_sources
-from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.cli.hosts.table import hosts_in, written_host
+from goat_mcp.cli.hosts.this_account import this_account
 from goat_mcp.cli.server_records import age, last_runs
 from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.errors import ToolError
@@ -67,8 +68,8 @@ def _wrapped(line: str, width: int) -> list[str]:
 def _hosts() -> tuple[list[str], list[str], list[str], list[str], int]:
     """Names of hosts that start goat-mcp, that would if its program were there, that are here without it, that have a
     broken file; and how many servers of others the third have."""
-    environment = HostEnvironment.this()
-    sources, unreadable = readable_sources(HOSTS.values(), environment)
+    environment = this_account()
+    sources, unreadable = readable_sources(hosts_in(environment), environment)
     with_us: list[str] = []
     stale: list[str] = []
     without: list[str] = []
@@ -76,7 +77,7 @@ def _hosts() -> tuple[list[str], list[str], list[str], list[str], int]:
     for source in sources:
         entries = source.file.entries
         if ours := own_names(source.host, entries):
-            is_stale = all(missing_part(*launch_of(source.host, entries[name])) for name in ours)
+            is_stale = all(missing_part(source.host, *launch_of(source.host, entries[name])) for name in ours)
             (stale if is_stale else with_us).append(source.host.name)
         elif is_here(source, environment):
             without.append(source.host.name)
@@ -98,7 +99,7 @@ def _host_lines(
 
 
 def _named(names: Sequence[str]) -> str:
-    titles = [HOSTS[name].title for name in names]
+    titles = [written_host(name).title for name in names]
     more = len(titles) - _MAX_NAMES
     return f"{', '.join(titles[:_MAX_NAMES])} and {more} more" if more > 0 else ", ".join(titles)
 

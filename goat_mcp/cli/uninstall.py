@@ -10,11 +10,11 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
 from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_change
-from goat_mcp.cli.hosts.host import HostEnvironment
+from goat_mcp.cli.host_changes import windows_home as windows_home_flag
 from goat_mcp.cli.hosts.host_file import replace_bytes
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.sources import one_source
-from goat_mcp.cli.hosts.table import host_named
+from goat_mcp.cli.hosts.this_account import chosen_host, this_account
 from goat_mcp.cli.hosts.uninstall import plan_uninstall
 from goat_mcp.state.directory import StateDirectory
 
@@ -22,13 +22,16 @@ from goat_mcp.state.directory import StateDirectory
 @click.command()
 @click.argument("host")
 @project_flag
+@windows_home_flag
 @dry_run_flag
 @flags.as_json
-def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
+def uninstall(host: str, project: Path | None, windows_home: str | None, dry_run: bool, as_json: bool) -> None:
     """Take goat-mcp out of the servers of HOST. A file that nobody changed since is as it was, byte for byte."""
     refuse_a_model(dry_run)
     state = StateDirectory.default()
-    source = one_source(host_named(host), HostEnvironment.this(), None if project is None else project.resolve())
+    environment = this_account(windows_home)
+    folder = None if project is None else project.resolve()
+    source = one_source(chosen_host(host, environment, in_project=folder is not None), environment, folder)
     is_as_it_was, change = plan_uninstall(source, state)
     if change.is_one and not dry_run:
         replace_bytes(change.path, change.after, was=change.before)

@@ -16,6 +16,7 @@ from goat_mcp.cli.terminal import confirmed, escaped, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.files.workspace.roots import Root
+from goat_mcp.processes import wsl
 
 _SOME_NAMES = 1000
 """Of a folder with more, no name is suggested."""
@@ -40,8 +41,8 @@ def checked_workspaces(names: Sequence[str], *, may_ask: bool) -> tuple[Path, ..
 
 
 def is_too_wide(path: Path) -> bool:
-    """Whether it is `/`, the home directory, or holds that."""
-    return Path.home().is_relative_to(path)
+    """Whether it is `/`, the home directory, or holds that; in WSL also a Windows user's whole profile."""
+    return Path.home().is_relative_to(path) or wsl.is_too_wide(path)
 
 
 def asked_workspaces(sources: Sequence[Source], project: Path | None) -> tuple[Path, ...]:
@@ -102,7 +103,11 @@ def _is_named_by_host(source: Source) -> bool:
 
 
 def _is_confirmed(path: Path) -> bool:
-    what = "your home directory" if path == Path.home() else "a directory with your home directory in it"
+    what = "a directory with your home directory in it"
+    if path == Path.home():
+        what = "your home directory"
+    elif wsl.is_too_wide(path):
+        what = "a drive or a whole profile of Windows"
     return confirmed(f"{escaped(str(path))} is {what}: tools could read and change everything there. Use it?") and (
         confirmed(f"Really all of {escaped(str(path))}?")
     )
@@ -111,7 +116,7 @@ def _is_confirmed(path: Path) -> bool:
 def _directory(name: str) -> Path:
     if not name.strip():  # most often a variable of the shell that is not set
         raise ToolError(ErrorCode.INPUT, "the name of the workspace is empty", "Nothing was written. Name a directory.")
-    path = Path(os.path.abspath(Path(name).expanduser()))  # noqa: PTH100  # links stay as they are spelled
+    path = Path(os.path.abspath(Path(wsl.local_path(name)).expanduser()))  # noqa: PTH100  # links stay as they are spelled
     if not os.path.isdir(path):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
         raise ToolError(
             ErrorCode.INPUT,

@@ -59,3 +59,27 @@ HAS_UNIX_SOCKETS: Final = SYSTEM != "windows"
 
 HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
 """A process can be interrupted after so much time of the processor."""
+
+HAS_SIGNAL_SENDERS: Final = HAS_PROC and hasattr(signal, "sigtimedwait")
+"""The kernel names the sender of a signal, and what that process is can be looked up."""
+
+HAS_CGROUPS: Final = HAS_PROC
+"""The kernel can limit the processes of a command also if root runs it."""
+
+HAS_MEMORY_LIMITS: Final = SYSTEM == "linux"
+"""The kernel holds a process to RLIMIT_AS and RLIMIT_DATA. macOS has these names, and no promise."""
+
+
+def _is_in_wsl() -> bool:
+    """A container in Docker Desktop has the same kernel, and none of the rest."""
+    if SYSTEM != "linux" or not ("WSL_DISTRO_NAME" in os.environ or os.path.isdir("/run/WSL")):  # noqa: PTH112
+        return False
+    try:
+        with open("/proc/sys/kernel/osrelease", "rb") as file:  # noqa: PTH123
+            return b"microsoft" in file.read().lower()
+    except OSError:
+        return False
+
+
+IN_WSL: Final = _is_in_wsl()
+"""There is a Windows around this Linux: its drives are mounted, and hosts on it can start us through `wsl.exe`."""

@@ -17,7 +17,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
+from goat_mcp.core import platform
+from goat_mcp.core.errors import ToolError
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.processes.wsl import wsl_paths
 from goat_mcp.server.caller_identity import Transport
 from goat_mcp.server.client_channel import CalledTool, Context
 
@@ -54,8 +57,22 @@ def local_folders(answer: Mapping[str, Any]) -> list[Path]:
         for root in (cast("list[Any]", listed) if isinstance(listed, list) else [])
         if isinstance(root, dict)
     ]
-    parts = [urlsplit(uri) for uri in uris]
-    return [Path(unquote(part.path)) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
+    paths = map(_path_in_wsl if platform.IN_WSL else _path, uris)
+    return [Path(path) for path in paths if path]
+
+
+def _path(uri: str) -> str:
+    """Empty for what is no folder of this computer."""
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else ""
+
+
+def _path_in_wsl(uri: str) -> str:
+    """The client may run on Windows: `file:///c:/x`, `file://wsl.localhost/Ubuntu/x`."""
+    try:
+        return wsl_paths().linux_of_uri(uri) or ""
+    except ToolError:  # of another computer or distribution
+        return ""
 
 
 class RootsRequest:

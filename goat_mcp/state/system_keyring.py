@@ -9,10 +9,20 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from goat_mcp.core import platform
+from goat_mcp.core.json_values import items
+
 WAIT_S = 20.0
 """A keyring that is locked asks its owner, who may be away."""
 
 T = TypeVar("T")
+_NONE = ("keyring.backends.fail.", "keyring.backends.null.")
+_PLAIN = ("keyrings.alt.file.PlaintextKeyring",)
+_NEXT = {
+    "linux": "`keyring diagnose` tells more",
+    "macos": "unlock it in Keychain Access and allow the access if macOS asks (over SSH: security unlock-keychain)",
+    "windows": "`keyring diagnose` tells more; Credential Manager takes 2,560 bytes at most",
+}
 
 
 class KeyringTrouble(Exception):
@@ -61,11 +71,11 @@ class SystemKeyring:
 
     def _found(self) -> Any:
         if self._backend is not None:
-            return self._backend
+            return _checked(self._backend)
         try:
             import keyring
 
-            return keyring.get_keyring()
+            return _checked(keyring.get_keyring())
         except ImportError:
             raise KeyringTrouble("needs the package keyring; install goat-mcp[keyring]") from None
         except OSError as problem:  # its settings lie in a home that may not be searched
@@ -88,7 +98,19 @@ class SystemKeyring:
         if problems:
             if isinstance(problems[0], KeyringTrouble):
                 raise problems[0]
-            raise KeyringTrouble(f"failed ({type(problems[0]).__name__}); `keyring diagnose` tells more")
+            raise KeyringTrouble(f"failed ({type(problems[0]).__name__}); {_NEXT[platform.SYSTEM]}")
         if not answers:
             raise KeyringTrouble(f"did not answer in {WAIT_S:.0f} s; unlock it and try again")
         return answers[0]
+
+
+def _checked(backend: Any) -> Any:
+    """Refuse what keeps nothing, and what keeps secrets for everybody to read. Raises `KeyringTrouble`."""
+    # Of several in a chain the first one is asked first, and takes what is stored.
+    first = next(iter(items(getattr(backend, "backends", None))), backend)
+    name = f"{type(first).__module__}.{type(first).__qualname__}"
+    if name.startswith(_NONE):
+        raise KeyringTrouble("is not there: no keyring of this system was found, or it was switched off")
+    if name in _PLAIN:
+        raise KeyringTrouble(f"would be a file in plain text ({name}); uninstall keyrings.alt")
+    return backend

@@ -60,8 +60,8 @@ EDITORS = (
         ("context_servers",),
         user=ConfigLocation(
             any="{config}/zed/settings.json",
-            darwin="{home}/.config/zed/settings.json",
-            win32="{appdata}/Zed/settings.json",
+            macos="{home}/.config/zed/settings.json",
+            windows="{appdata}/Zed/settings.json",
         ),
         project=".zed/settings.json",
         keys={"command": Key.COMMAND_LINE, "source": Key.MEANINGLESS},
@@ -211,6 +211,7 @@ EDITORS = (
         "json",
         MCP_SERVERS,
         user=ConfigLocation(any="{home}/.lmstudio/mcp.json"),
+        elsewhere=ConfigLocation(any="{home}/.cache/lm-studio/mcp.json"),
         after="LM Studio starts goat when the file is saved; switch it on beside the chat (Program tab).",
     ),
 )

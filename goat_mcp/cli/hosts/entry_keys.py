@@ -11,7 +11,9 @@ from typing import Any, cast
 
 from goat_mcp.cli.hosts.host import Key
 from goat_mcp.cli.hosts.references import Translation
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.json_values import items, mapping
+from goat_mcp.processes.wsl import local_path
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*(.*)\Z")
 _COMMENT = re.compile(r"\s#.*\Z")
@@ -125,7 +127,10 @@ def _env_names(draft: EntryDraft, key: str, value: Any) -> None:
 
 
 def _env_file(draft: EntryDraft, key: str, value: Any) -> None:
-    path = Path(str(value)).expanduser()
+    try:
+        path = Path(local_path(str(value))).expanduser()
+    except ToolError as problem:
+        raise NotImportable(f"{key}: {problem.message}") from None
     if draft.translation.project is not None:
         path = draft.translation.project / path
     if "${" in str(value) or not path.is_absolute():

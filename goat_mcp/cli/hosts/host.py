@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.json_values import mapping
+from goat_mcp.core.platform import SystemName
+from goat_mcp.core.wsl_paths import WslPaths
 
 Format = Literal["json", "jsonc", "toml", "yaml"]
 
@@ -83,20 +85,22 @@ class WorkspaceSource(StrEnum):
 
 @dataclass(frozen=True)
 class ConfigLocation:
-    """A file, by platform. Parts in braces are folders of `HostEnvironment`; `{X|fallback}` is a variable's."""
+    """A file, by system. Parts in braces are folders of `HostEnvironment`; `{X|fallback}` is a variable's."""
 
     any: str = ""
     linux: str = ""
-    darwin: str = ""
-    win32: str = ""
+    macos: str = ""
+    windows: str = ""
 
 
 def of_application(path: str) -> ConfigLocation:
-    """A file where desktop applications of the platform keep theirs."""
-    return ConfigLocation(linux=f"{{config}}/{path}", darwin=f"{{support}}/{path}", win32=f"{{appdata}}/{path}")
+    """A file where desktop applications of the system keep theirs."""
+    return ConfigLocation(linux=f"{{config}}/{path}", macos=f"{{support}}/{path}", windows=f"{{appdata}}/{path}")
 
 
 MCP_SERVERS = ("mcpServers",)
+ON_WINDOWS = "@windows"
+"""What the name of a host that runs on the Windows around this WSL ends with."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,23 @@ class Host:
     """The dialog that takes an entry as JSON, of a host that has no file of its own."""
     unseen: str = ""
     """What it keeps where we do not look, and what that decides."""
+    distribution: str = ""
+    """Of WSL, in which a host on Windows starts us. Empty if the host runs on this very system."""
+
+    @property
+    def is_on_windows(self) -> bool:
+        """Whether it runs on the Windows around this WSL."""
+        return self.name.endswith(ON_WINDOWS)
+
+    @property
+    def kind(self) -> str:
+        """Its name in the table, wherever it runs."""
+        return self.name.removesuffix(ON_WINDOWS)
+
+    def on_windows(self, distribution: str = "") -> Host:
+        """The same host, on the Windows around this WSL."""
+        name, title = f"{self.kind}{ON_WINDOWS}", f"{self.title.removesuffix(' (Windows)')} (Windows)"
+        return replace(self, name=name, title=title, distribution=distribution)
 
 
 def entry_fields(entry: Any) -> Mapping[str, Any]:
@@ -150,26 +171,33 @@ _PART = re.compile(r"\{(\w+)(?:\|([^}]*))?\}")
 
 @dataclass(frozen=True)
 class HostEnvironment:
-    """One user's account on one platform."""
+    """One user's account on one system. Folders are spelled as this process spells them, variables as they are."""
 
-    platform: str
+    platform: SystemName
     home: Path
     environ: Mapping[str, str]
+    wsl: WslPaths | None = None
+    """In WSL, and of the Windows around it: how a path of Windows is spelled here."""
+    around: HostEnvironment | None = None
+    """In WSL: the same user's account on Windows, if it was found."""
 
-    @classmethod
-    def this(cls) -> HostEnvironment:
-        return cls(sys.platform, Path.home(), os.environ)
+    def of(self, host: Host) -> HostEnvironment:
+        """The account on the system on which the host runs."""
+        return self.around if self.around is not None and host.is_on_windows else self
 
     def path(self, place: ConfigLocation) -> Path | None:
-        """The file on this platform; None if there is none."""
-        by_platform = {"linux": place.linux, "darwin": place.darwin, "win32": place.win32}
-        text = by_platform.get(self.platform, place.linux) or place.any
+        """The file on this system; None if there is none."""
+        by_system = {"linux": place.linux, "macos": place.macos, "windows": place.windows}
+        text = by_system[self.platform] or place.any
         return Path(_PART.sub(self._folder, text)) if text else None
 
     def user_file(self, host: Host) -> Path | None:
-        """The file with the servers of a host's user; None if the host has none on this platform."""
-        user = None if host.user is None else self.path(host.user)
-        other = None if host.elsewhere is None else self.path(host.elsewhere)
+        """The file with the servers of a host's user; None if the host has none on its system, or nobody knows."""
+        there = self.of(host)
+        if host.is_on_windows and there.platform != "windows":
+            return None
+        user = None if host.user is None else there.path(host.user)
+        other = None if host.elsewhere is None else there.path(host.elsewhere)
         if user is not None and other is not None and not os.path.lexists(user) and os.path.lexists(other):
             return other
         return user
@@ -177,10 +205,20 @@ class HostEnvironment:
     def _folder(self, part: re.Match[str]) -> str:
         name, fallback = part.groups()
         if fallback is not None:
-            return self.environ.get(name) or str(self.home / fallback)
+            return self._variable(name) or str(self.home / fallback)
         return {
             "home": str(self.home),
-            "config": self.environ.get("XDG_CONFIG_HOME") or str(self.home / ".config"),
-            "appdata": self.environ.get("APPDATA") or str(self.home / "AppData" / "Roaming"),
+            "config": self._variable("XDG_CONFIG_HOME") or str(self.home / ".config"),
+            "appdata": self._variable("APPDATA") or str(self.home / "AppData" / "Roaming"),
             "support": str(self.home / "Library" / "Application Support"),
         }[name]
+
+    def _variable(self, name: str) -> str:
+        """A folder; empty if it is not set, or names one that is not reached from here."""
+        value = self.environ.get(name, "")
+        if self.wsl is None or self.platform != "windows":
+            return value
+        try:
+            return self.wsl.linux(value) or ""
+        except ToolError:
+            return ""

@@ -184,7 +184,8 @@ def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private:
         with new_file(temp, data):
             if owner is not None and owner[0] != temp.stat().st_uid:
                 posix.chown(temp, *owner)  # root may; a file of anybody else's is refused
-            temp.chmod(mode)
+            if stat.S_IMODE(temp.stat().st_mode) != mode and owner is not None:
+                temp.chmod(mode)  # on a drive of Windows in WSL it is the same already, and this is refused
             _check_unchanged(path, was)
             temp.replace(real)
     except OSError as problem:

@@ -30,6 +30,7 @@ from goat_mcp.cli.hosts.receipts import Receipts, Why, receipt
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.switches import off_switch, projects_without
 from goat_mcp.cli.hosts.translate import Translated, plain_text_note, translated
+from goat_mcp.cli.hosts.wsl_entry import through_wsl
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
 from goat_mcp.state.secret_store import SecretStore, SecretTrouble
@@ -140,17 +141,27 @@ def _with_stored(server: MergedServer, stored: Mapping[PlainSecret, str]) -> Mer
 def _merged(
     merging: Merging, source: Source, name: str, entry: Any, environment: HostEnvironment, why_off: str
 ) -> MergedServer:
+    account = environment.of(source.host)
+    windows = account if source.host.is_on_windows else None
     found = translated(
         source.host,
         name,
         entry,
-        home=environment.home,
+        home=_spelled_home(account),
         environ=environment.environ,
         project=source.project,
         inputs=source.inputs,
         folder=source.file.path.parent,
+        windows=windows,
     )
-    return merging.add(_as_switched(found, why_off, source), source.host.name)
+    return merging.add(_as_switched(found, why_off, source), source.host.kind)
+
+
+def _spelled_home(account: HostEnvironment) -> Path:
+    """As the host spells it."""
+    if account.wsl is None or account.platform != "windows":
+        return account.home
+    return Path(account.wsl.windows(account.home.as_posix()))
 
 
 def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
@@ -187,7 +198,7 @@ def plan_install(
     for name in ours:
         # The options are for one entry: several of ours differ on purpose.
         own_options = options if name == first else NO_OPTIONS
-        if own_options != NO_OPTIONS or missing_part(*launch_of(file.host, entries[name])):
+        if own_options != NO_OPTIONS or missing_part(file.host, *launch_of(file.host, entries[name])):
             changed[name] = changed_entry(file.host, entries[name], own_options)
     changed = {name: entry for name, entry in changed.items() if entry != entries[name]}
     return Change(file.path, file.data, file.changed(remove=[*changed], add=changed) if changed else file.data)
@@ -220,6 +231,8 @@ def new_entry(host: Host, into: Path, environment: HostEnvironment, options: Ser
     """The entry that starts goat-mcp with the upstreams `into`, in the notation of `host`."""
     env = {name: environment.environ[name] for name in _HANDED_ON if environment.environ.get(name)}
     launch = own_launch(None if into.resolve() == own_upstreams_file().resolve() else into.absolute(), options)
+    if host.is_on_windows:  # its variables do not reach us
+        launch, env = through_wsl(host, *launch, env), {}
     return own_entry(host, launch, env)
 
 

@@ -11,7 +11,10 @@ from typing import Any
 
 from goat_mcp.cli.hosts.host import Host, entry_fields
 from goat_mcp.cli.hosts.own_program import own_program
+from goat_mcp.cli.hosts.wsl_entry import through_wsl, wsl_launch
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.json_values import items, mapping
+from goat_mcp.processes.wsl import local_path, wsl_paths
 from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.upstreams.config.goat_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
@@ -99,9 +102,12 @@ def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
 def changed_entry(host: Host, entry: Any, options: ServeOptions) -> dict[str, Any]:
     """An entry of ours with other options. What else it says stays; a command that is gone is replaced by today's."""
     command, args = launch_of(host, entry)
-    if missing_part(command, args):
+    if missing_part(host, command, args):
         rest = args[args.index(_SERVE) + 1 :] if _SERVE in args else []
+        before = wsl_launch(command, args)
         command, start = own_launch(None)
+        if host.is_on_windows:
+            command, start = through_wsl(host, command, start, {} if before is None else before.env)
         args = [*start, *rest]
     at = args.index(_SERVE) if _SERVE in args else len(args)
     given = options.by_flag()
@@ -136,15 +142,32 @@ def _relaunched(entry: Any, command: str, args: Sequence[str]) -> dict[str, Any]
     return {**fields, key: command, "args": list(args)}
 
 
-def missing_part(command: str, args: Sequence[str]) -> str:
+def missing_part(host: Host, command: str, args: Sequence[str]) -> str:
     """What of a command line is not there: the program, or the file that `uvx --from` would start. Empty if all is.
 
-    The program is looked for as by a host that has the PATH of this process.
+    The program is looked for as by a host that has the PATH of this process. Of a host on Windows, what it starts in
+    this distribution is looked at, and a program of Windows that is named by its whole path.
     """
+    if host.is_on_windows:
+        launch = wsl_launch(command, args)
+        if launch is None:
+            return "" if _is_there(command) else command
+        if launch.distribution.lower() != wsl_paths().distribution.lower():
+            return ""  # nobody can look into another one
+        command, args = launch.command, launch.args
     if shutil.which(command) is None:
         return command
     files = [Path(value) for flag, value in pairwise(args) if flag == "--from"]
     return next((str(file) for file in files if file.is_absolute() and not file.exists()), "")
+
+
+def _is_there(program: str) -> bool:
+    """Whether a program of Windows may be started from there: its PATH is not known."""
+    try:
+        path = local_path(program)
+    except ToolError:
+        return True
+    return path == program or Path(path).exists()
 
 
 def names_workspace(host: Host, entry: Any) -> bool:

@@ -8,10 +8,11 @@ import re
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from shlex import quote
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import mapping
 
@@ -33,8 +34,19 @@ def own_program() -> tuple[str, list[str]]:
             f"goat-mcp runs in {place}, which is cleaned up: a host could not start it from there later",
             f"Nothing was written. Install it first: pipx install {quote(_installed_from())}",
         )
-    script = Path(sys.executable).with_name("goat-mcp.exe" if sys.platform == "win32" else _PACKAGE)
+    script = Path(sys.executable).with_name("goat-mcp.exe" if platform.SYSTEM == "windows" else _PACKAGE)
+    if (linked := _of_homebrew(place)) is not None:
+        return str(linked), []
     return (str(script), []) if script.is_file() else (sys.executable, ["-m", "goat_mcp"])
+
+
+def _of_homebrew(place: Path) -> Path | None:
+    """`/opt/homebrew/bin/goat-mcp`: the folder of a version, below `Cellar`, is gone with the next one."""
+    if "Cellar" not in place.parts:
+        return None
+    prefix = Path(*place.parts[: place.parts.index("Cellar")])
+    links = (prefix / "bin" / _PACKAGE, prefix / "opt" / _PACKAGE / "bin" / _PACKAGE)
+    return next((link for link in links if link.is_file()), None)
 
 
 def _uvx() -> str | None:
@@ -45,7 +57,8 @@ def _uvx() -> str | None:
 
 def _is_of_pipx_run(place: Path) -> bool:
     """`pipx run` keeps its environments for two weeks, in a cache; `pipx install` keeps them in `venvs`."""
-    return place.parent.name in ("pipx", ".cache") and re.fullmatch(r"[0-9a-f]{15}", place.name) is not None
+    caches = ("pipx", ".cache", "Cache")  # the last one on Windows
+    return place.parent.name in caches and re.fullmatch(r"[0-9a-f]{15}", place.name) is not None
 
 
 def _installed_from() -> str:
@@ -58,7 +71,6 @@ def _installed_from() -> str:
     if of_repository:
         return f"{of_repository.get('vcs')}+{url}@{of_repository.get('commit_id')}"
     if url.startswith("file:"):
-        from urllib.request import url2pathname  # brings an HTTP client
-
-        return url2pathname(urlsplit(url).path)
+        path = unquote(urlsplit(url).path)
+        return str(PureWindowsPath(path[1:])) if platform.SYSTEM == "windows" else path
     return url or _PACKAGE

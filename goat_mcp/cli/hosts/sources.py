@@ -48,7 +48,7 @@ def sources_of(host: Host, environment: HostEnvironment, project: Path | None = 
         return
     if host.project:
         yield Source(read_host_file(host, project / host.project), project)
-    if host.per_project and user is not None:
+    if host.per_project and user is not None and not host.is_on_windows:  # it spells the project another way
         root = [str(project) if key == "*" else key for key in host.per_project]
         yield Source(read_host_file(host, user, root), project)
 
@@ -106,7 +106,8 @@ def readable_sources(
 
 def is_here(source: Source, environment: HostEnvironment) -> bool:
     """Whether the host seems to be used on this computer: its file is there, or a folder of its own for it."""
-    shared = {environment.path(place) for place in _SHARED_FOLDERS}
+    account = environment.of(source.host)
+    shared = {account.path(place) for place in _SHARED_FOLDERS}
     folder = source.file.path.parent
     return source.file.data is not None or (source.project is None and folder.is_dir() and folder not in shared)
 

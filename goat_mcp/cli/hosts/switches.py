@@ -25,13 +25,13 @@ _CLAUDE_SETTINGS = ConfigLocation(any="{CLAUDE_CONFIG_DIR|.claude}/settings.json
 
 def off_switch(source: Source, environment: HostEnvironment) -> WhyOff:
     """Read once what the host says about its servers elsewhere. Raises `ToolError` for a file that cannot be read."""
-    reader = _READERS.get(source.host.name)
-    return reader(source, environment) if reader is not None else lambda name, entry: ""
+    reader = _READERS.get(source.host.kind)
+    return reader(source, environment.of(source.host)) if reader is not None else lambda name, entry: ""
 
 
 def projects_without(source: Source, name: str) -> list[str]:
     """The projects for which a server that is started everywhere else is switched off."""
-    if source.host.name != "claude-code" or source.project is not None:
+    if source.host.kind != "claude-code" or source.project is not None:
         return []
     projects = _object(source.file.tree, "projects")
     return [folder for folder in projects if name in _names(_object(projects, folder), "disabledMcpServers")]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from goat_mcp.cli.hosts.editors import EDITORS
-from goat_mcp.cli.hosts.host import Host, Key
+from goat_mcp.cli.hosts.host import ON_WINDOWS, Host, HostEnvironment, Key
 from goat_mcp.cli.hosts.terminal_agents import TERMINAL_AGENTS
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
@@ -41,6 +42,22 @@ _ROWS = {host.name: host for host in (*EDITORS, *TERMINAL_AGENTS)}
 HOSTS: Mapping[str, Host] = {name: _ROWS[name] for name in (*_ORDER, *sorted(_ROWS.keys() - set(_ORDER)))}
 
 
+DESKTOP_HOSTS = frozenset(host.name for host in EDITORS)
+
+
+def hosts_in(environment: HostEnvironment, project: Path | None = None) -> list[Host]:
+    """All that can be looked for from here: in WSL those on Windows as well, but for the files of a project."""
+    if environment.around is None or environment.wsl is None or project is not None:
+        return [*HOSTS.values()]
+    return [*HOSTS.values(), *(host.on_windows(environment.wsl.distribution) for host in HOSTS.values())]
+
+
+def written_host(name: str) -> Host:
+    """The host of this exact name, as we have noted it down. Raises `KeyError`."""
+    host = HOSTS[name.removesuffix(ON_WINDOWS)]
+    return host.on_windows() if name.endswith(ON_WINDOWS) else host
+
+
 def key_of(host: Host, name: str) -> Key | None:
     """What a key of this host's entries means; None for an unknown one."""
     return host.keys.get(name) or _COMMON.get(name)
@@ -53,9 +70,10 @@ def known_hosts(*, pasted: bool = True) -> str:
 
 def host_named(name: str) -> Host:
     """Raises `ToolError(INPUT)` for one that is not in the table, with the nearest one named."""
-    found = HOSTS.get(name.lower().replace("_", "-").replace(" ", "-"))
+    cleaned = name.lower().replace("_", "-").replace(" ", "-")
+    found = HOSTS.get(cleaned.removesuffix(ON_WINDOWS))
     if found is None:
         near = did_you_mean(name, HOSTS)
         hint = f"; {near}" if near else ""
         raise ToolError(ErrorCode.INPUT, f"{name!r} is no host we know{hint}", f"Known: {', '.join(HOSTS)}.")
-    return found
+    return found.on_windows() if cleaned.endswith(ON_WINDOWS) else found

@@ -112,7 +112,7 @@ TERMINAL_AGENTS = (
         "Goose",
         "yaml",
         ("extensions",),
-        user=ConfigLocation(any="{config}/goose/config.yaml", win32="{appdata}/Block/goose/config/config.yaml"),
+        user=ConfigLocation(any="{config}/goose/config.yaml", windows="{appdata}/Block/goose/config/config.yaml"),
         keys={
             "cmd": Key.COMMAND_LINE,
             "envs": Key.ENV,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.cli.hosts.entry_keys import EntryDraft, NotImportable, texts_of, write
-from goat_mcp.cli.hosts.host import Host, Key, entry_fields
+from goat_mcp.cli.hosts.host import Host, HostEnvironment, Key, entry_fields
+from goat_mcp.cli.hosts.interop import start_from_wsl
 from goat_mcp.cli.hosts.references import Translation, Untranslatable
 from goat_mcp.cli.hosts.table import key_of
 from goat_mcp.core.redaction import Redactor, is_likely_secret
@@ -40,8 +41,10 @@ def translated(
     project: Path | None = None,
     inputs: Sequence[Mapping[str, Any]] = (),
     folder: Path | None = None,
+    windows: HostEnvironment | None = None,
 ) -> Translated:
-    """Translate one entry. `project`: the directory whose servers these are; `folder`: where the host's file is."""
+    """Translate one entry. `project`: the directory whose servers these are; `folder`: where the host's file is;
+    `windows`: the account on Windows whose host has the entry, if we are in WSL."""
     draft = EntryDraft(name, Translation(host.variables, home, project, inputs, folder))
     try:
         if not isinstance(given, dict):
@@ -51,6 +54,8 @@ def translated(
         _fill(draft, host, entry_fields(values))
         if is_goat(str(draft.entry.get("command", "")), texts_of(draft.entry.get("args"))):
             return Translated(name, None, why_not="it is goat-mcp itself", is_goat=True)
+        if windows is not None and windows.wsl is not None:
+            start_from_wsl(draft, windows, windows.wsl)
         _finish(draft, project)
         draft.notes += draft.translation.notes
         _check(draft, environ)

@@ -6,23 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goat_mcp.cli.hosts.host import Host
+from goat_mcp.cli.hosts.host import ON_WINDOWS
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.hosts.own_entry import own_names
 from goat_mcp.cli.hosts.receipts import FOLDER, Receipt, Receipts, sha256
 from goat_mcp.cli.hosts.sources import Source
-from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.cli.hosts.table import written_host
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
 
 
-def written_files(state: StateDirectory, host: Host | None = None) -> list[Receipts]:
-    """The files that can be put back, in the order of their names."""
+def written_files(state: StateDirectory, host: str = "") -> list[Receipts]:
+    """The files that can be put back, in the order of their names: of all hosts, else of the one of this name.
+
+    A name without `@windows` means the host on both systems.
+    """
     folder = state.path / FOLDER
     found = [Receipts.stored(state, path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
     kept = [(receipts, receipts.all()) for receipts in found if receipts is not None]
-    return [receipts for receipts, all_of in kept if all_of and host in (None, HOSTS.get(all_of[-1].host))]
+    named = [(receipts, all_of[-1].host) for receipts, all_of in kept if all_of]
+    return [receipts for receipts, name in named if host in ("", name, name.removesuffix(ON_WINDOWS))]
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Ejection:
 def plan_eject(receipts: Receipts, *, keep_changes: bool) -> Ejection:
     """The file as it was. Raises `ToolError(STALE)` if it has been changed since, unless changes are kept."""
     last = receipts.all()[-1]
-    now = read_host_file(HOSTS[last.host], last.file, last.root)
+    now = read_host_file(written_host(last.host), last.file, last.root)
     if now.data is not None and sha256(now.data) == last.wrote_sha256:
         return Ejection(last, Change(last.file, now.data, last.before))
     if now.data is None and keep_changes:

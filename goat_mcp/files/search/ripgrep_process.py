@@ -86,7 +86,7 @@ def _started(
                 cwd=_directory_name(target),
                 env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
                 pass_fds=() if data_fd is None else (data_fd,),
-                process_group=0 if platform.HAS_FILE_MODES else None,
+                process_group=0 if platform.HAS_PROCESS_GROUPS else None,
                 bufsize=0,
                 pipesize=_PIPE_BYTES,
             )

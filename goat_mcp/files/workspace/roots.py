@@ -12,6 +12,7 @@ from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace.directory import Directory, folds_names, open_directory, spelled_path
 from goat_mcp.files.workspace.names import comparable
+from goat_mcp.processes.wsl import is_too_wide
 
 _KERNEL_FOLDERS: Mapping[platform.SystemName, frozenset[str]] = {
     "linux": frozenset({"proc", "sys", "dev"}),
@@ -181,6 +182,6 @@ def private_folder() -> Path:
 
 
 def default_roots() -> list[Path]:
-    """The current directory, unless that is / or home (design D8)."""
+    """The current directory, unless that is / or home (design D8), or in WSL all of a Windows user's."""
     here = Path.cwd()
-    return [] if here in (Path(here.anchor), Path.home()) else [here]
+    return [] if here in (Path(here.anchor), Path.home()) or is_too_wide(here) else [here]

@@ -33,6 +33,7 @@ from goat_mcp.files.workspace.roots import (
 )
 from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
 from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, do_nothing
+from goat_mcp.processes.wsl import local_path
 
 PRIMARY_SIGN = "@"
 _OPEN_FLAGS = os.O_RDONLY | posix.O_NONBLOCK | posix.O_NOCTTY
@@ -131,7 +132,7 @@ class Workspace:
     def resolve(self, asked: str) -> WorkspacePath:
         """The path meant, by its text alone. Raises `ToolError`: INPUT, PATH_RELATIVE, PATH_OUTSIDE, NO_WORKSPACE."""
         self._check_text(asked)
-        spelled = f"{self.primary}/{asked[1:]}" if asked.startswith(PRIMARY_SIGN) else asked
+        spelled = f"{self.primary}/{asked[1:]}" if asked.startswith(PRIMARY_SIGN) else local_path(asked)
         if not spelled.startswith("/"):
             raise self._relative(asked)
         if not self._roots.writable and not self._readable:

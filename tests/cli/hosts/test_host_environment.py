@@ -8,11 +8,13 @@ import pytest
 
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.core.platform import SystemName
+from goat_mcp.core.wsl_paths import WslPaths
 from goat_mcp.files.workspace.protected import protected_reason
 
 MAC = "/Users/me/Library/Application Support"
 ROAMING = "C:/Users/me/AppData/Roaming"
-PLACES = {
+PLACES: dict[SystemName, dict[str, str]] = {
     "linux": {
         "claude-desktop": "/home/me/.config/Claude/claude_desktop_config.json",
         "claude-code": "/home/me/.claude.json",
@@ -35,8 +37,13 @@ PLACES = {
         "warp": "/home/me/.warp/.mcp.json",
         "augment": "/home/me/.augment/settings.json",
         "trae": "/home/me/.config/Trae/User/mcp.json",
+        "copilot-cli": "/home/me/.copilot/mcp-config.json",
+        "junie": "/home/me/.junie/mcp/mcp.json",
+        "kilo-cli": "/home/me/.config/kilo/kilo.json",
+        "lm-studio": "/home/me/.lmstudio/mcp.json",
+        "opencode": "/home/me/.config/opencode/opencode.json",
     },
-    "darwin": {
+    "macos": {
         "claude-desktop": f"{MAC}/Claude/claude_desktop_config.json",
         "claude-code": "/Users/me/.claude.json",
         "cursor": "/Users/me/.cursor/mcp.json",
@@ -58,8 +65,13 @@ PLACES = {
         "warp": "/Users/me/.warp/.mcp.json",
         "augment": "/Users/me/.augment/settings.json",
         "trae": f"{MAC}/Trae/User/mcp.json",
+        "copilot-cli": "/Users/me/.copilot/mcp-config.json",
+        "junie": "/Users/me/.junie/mcp/mcp.json",
+        "kilo-cli": "/Users/me/.config/kilo/kilo.json",
+        "lm-studio": "/Users/me/.lmstudio/mcp.json",
+        "opencode": "/Users/me/.config/opencode/opencode.json",
     },
-    "win32": {
+    "windows": {
         "claude-desktop": f"{ROAMING}/Claude/claude_desktop_config.json",
         "claude-code": "C:/Users/me/.claude.json",
         "cursor": "C:/Users/me/.cursor/mcp.json",
@@ -81,29 +93,47 @@ PLACES = {
         "warp": "C:/Users/me/.warp/.mcp.json",
         "augment": "C:/Users/me/.augment/settings.json",
         "trae": f"{ROAMING}/Trae/User/mcp.json",
+        "copilot-cli": "C:/Users/me/.copilot/mcp-config.json",
+        "junie": "C:/Users/me/.junie/mcp/mcp.json",
+        "kilo-cli": "C:/Users/me/.config/kilo/kilo.json",
+        "lm-studio": "C:/Users/me/.lmstudio/mcp.json",
+        "opencode": "C:/Users/me/.config/opencode/opencode.json",
     },
 }
-HOMES = {"linux": "/home/me", "darwin": "/Users/me", "win32": "C:/Users/me"}
+HOMES: dict[SystemName, str] = {"linux": "/home/me", "macos": "/Users/me", "windows": "C:/Users/me"}
 
 
 @pytest.mark.parametrize("platform", PLACES)
-def test_each_hosts_file_is_where_its_vendor_says(platform: str) -> None:
+def test_each_hosts_file_is_where_its_vendor_says(platform: SystemName) -> None:
     machine = HostEnvironment(platform, Path(HOMES[platform]), {"APPDATA": ROAMING})
 
-    found = {name: place for name in PLACES[platform] if (place := HOSTS[name].user) is not None}
+    found = {name: place for name, host in HOSTS.items() if (place := host.user) is not None}
 
     assert {name: str(machine.path(place)) for name, place in found.items()} == PLACES[platform]
 
 
 @pytest.mark.parametrize("platform", HOMES)
 @pytest.mark.parametrize("host", HOSTS.values(), ids=list(HOSTS))
-def test_file_tools_do_not_change_the_file_of_any_host(platform: str, host: Host) -> None:
+def test_file_tools_do_not_change_the_file_of_any_host(platform: SystemName, host: Host) -> None:
     """What it names is started."""
     environment = HostEnvironment(platform, Path(HOMES[platform]), {"APPDATA": ROAMING})
     places = [environment.path(place) for place in (host.user, host.elsewhere) if place is not None]
     paths = [*map(str, places), *([f"/project/{host.project}"] if host.project else [])]
 
     assert [path for path in paths if protected_reason(path) is None] == []
+
+
+def test_windows_files_seen_from_wsl_are_those_below_the_mounted_drive() -> None:
+    """The same table: only the folder of the user is spelled another way, and variables are translated."""
+    environ = {"APPDATA": "C:\\Users\\me\\AppData\\Roaming", "CODEX_HOME": "D:\\codex", "CLINE_DIR": "\\\\nas\\cline"}
+    around = HostEnvironment("windows", Path("/mnt/c/Users/me"), environ, WslPaths("Ubuntu"))
+    machine = HostEnvironment("linux", Path("/home/me"), {"CODEX_HOME": "/codex"}, WslPaths("Ubuntu"), around)
+
+    found = {name: str(machine.user_file(host.on_windows())) for name, host in HOSTS.items() if host.user is not None}
+
+    expected = {name: path.replace("C:/", "/mnt/c/") for name, path in PLACES["windows"].items()}
+    assert found == {**expected, "codex": "/mnt/d/codex/config.toml"}
+    assert [path for path in found.values() if protected_reason(path) is None and "/codex/" not in path] == []
 
 
 def test_variables_that_move_a_hosts_files_count() -> None:
@@ -124,7 +154,7 @@ def test_without_appdata_it_is_below_the_home() -> None:
     place = HOSTS["claude-desktop"].user
     assert place is not None
 
-    found = HostEnvironment("win32", Path("C:/Users/me"), {}).path(place)
+    found = HostEnvironment("windows", Path("C:/Users/me"), {}).path(place)
 
     assert str(found) == f"{ROAMING}/Claude/claude_desktop_config.json"
 
@@ -141,4 +171,5 @@ def test_a_file_that_some_versions_have_elsewhere_is_found_if_it_is_alone(tmp_pa
         found.append(environment.user_file(HOSTS["antigravity"]))
 
     assert found == [today, before, today]
+    assert HostEnvironment("linux", tmp_path, {}).user_file(HOSTS["antigravity"].on_windows()) is None
     assert environment.user_file(HOSTS["jetbrains"]) is None

@@ -1,0 +1,125 @@
+"""What the Windows around a distribution of WSL answers, with a double of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.core import platform
+from goat_mcp.core.errors import ToolError
+from goat_mcp.files.workspace.roots import default_roots
+from goat_mcp.files.workspace.workspace import Workspace
+from goat_mcp.processes import wsl
+from goat_mcp.server.client_roots import local_folders
+from tests.fake_wsl import DISTRIBUTION, FakeWindows, put_into_wsl
+
+
+@pytest.fixture
+def windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWindows:
+    return put_into_wsl(tmp_path, monkeypatch)
+
+
+def ours() -> wsl.Wsl:
+    found = wsl.this_wsl()
+    assert found is not None
+    return found
+
+
+def test_outside_wsl_there_is_none() -> None:
+    assert not platform.IN_WSL and wsl.this_wsl() is None
+    assert wsl.local_path(r"C:\x") == r"C:\x" and not wsl.is_too_wide(Path("/mnt/c"))
+
+
+def test_windows_says_who_its_user_is_and_which_distributions_there_are(windows: FakeWindows) -> None:
+    windows.has_user()
+
+    assert ours().windows_variables()["USERPROFILE"] == r"C:\Users\Ada L"
+    assert ours().windows_variables()["PATH"].endswith("nodejs\\")
+    assert ours().distributions() == [DISTRIBUTION, "Debian"]
+
+
+def test_without_interop_windows_does_not_answer(windows: FakeWindows) -> None:
+    program = windows.drives / "c" / "Windows" / "System32" / "cmd.exe"
+    program.parent.mkdir(parents=True)
+    program.write_bytes(b"MZ\x90\x00")
+    program.chmod(0o755)
+
+    assert ours().windows_variables() == {} and ours().distributions() == []
+
+
+def test_sudo_leaves_the_name_of_the_distribution_out_and_it_is_found_all_the_same(
+    windows: FakeWindows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = windows.drives / "wslpath"
+    program.write_text("#!/bin/sh\n[ \"$1 $2\" = '-w /' ] && printf '%s\\n' '\\\\wsl.localhost\\Debian\\'\n")
+    program.chmod(0o755)
+    monkeypatch.delenv("WSL_DISTRO_NAME")
+    monkeypatch.setenv("PATH", f"{windows.drives}:{os.environ['PATH']}")
+
+    assert wsl.wsl_paths().distribution == "Debian"
+
+
+@pytest.mark.parametrize(
+    ("text", "drives"),
+    [("", "/mnt"), ("[automount]\nroot=/", ""), ('[automount]\nroot = "/w/"', "/w"), ("broken", "/mnt")],
+)
+def test_the_drives_are_where_wsl_conf_says(
+    windows: FakeWindows, text: str, drives: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wsl.CONFIG_FILE.write_text(text)
+
+    assert wsl.wsl_paths().drives == drives
+
+
+def test_file_tools_understand_paths_of_windows(windows: FakeWindows, tmp_path: Path) -> None:
+    project = windows.profile / "proj"
+    project.mkdir(parents=True)
+    (tmp_path / "linux").mkdir()
+    workspace = Workspace(project, tmp_path / "linux", lock_folder=tmp_path / "locks")
+    asked = (r"C:\Users\Ada L\proj\a.txt", rf"\\wsl.localhost\{DISTRIBUTION}{tmp_path}\linux\b.txt".replace("/", "\\"))
+
+    assert [str(workspace.resolve(path)) for path in asked] == [f"{project}/a.txt", f"{tmp_path}/linux/b.txt"]
+    for outside in (r"C:\Users\Ada L\proj\..\x", r"C:\Windows\x", r"\\wsl.localhost\Debian\x", r"D:\x", "C:x"):
+        with pytest.raises(ToolError):
+            workspace.resolve(outside)
+
+
+def test_elsewhere_a_path_of_windows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="not an absolute path"):
+        Workspace(tmp_path, lock_folder=tmp_path / "locks").resolve(r"C:\x")
+
+
+def test_roots_of_a_host_on_windows_are_folders_here(windows: FakeWindows) -> None:
+    uris = (
+        "file:///c%3A/Users/Ada%20L/proj",
+        f"file://wsl.localhost/{DISTRIBUTION}/home/me",
+        "file://wsl%24/Debian/home/me",
+        "file://server/share",
+        "file:///home/you",
+    )
+
+    found = local_folders({"roots": [{"uri": uri} for uri in uris]})
+
+    assert found == [windows.profile / "proj", Path("/home/me"), Path("/home/you")]
+
+
+def test_elsewhere_such_roots_are_left_out() -> None:
+    roots = [{"uri": "file://wsl.localhost/Ubuntu/home/me"}, {"uri": "file:///home/me"}]
+
+    assert local_folders({"roots": roots}) == [Path("/home/me")]
+
+
+def test_where_a_host_on_windows_was_started_is_no_workspace_if_it_is_a_whole_profile(
+    windows: FakeWindows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = windows.profile / "proj"
+    project.mkdir(parents=True)
+
+    found: list[list[Path]] = []
+    for folder in (windows.profile, project):
+        monkeypatch.chdir(folder)
+        found.append(default_roots())
+
+    assert found == [[], [project]]
