@@ -6,10 +6,11 @@ system ends all that is in it when this process is gone, however it died.
 
 from __future__ import annotations
 
+import ntpath
 import sys
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 CREATE_SUSPENDED = 0x0000_0004
 CREATE_NEW_PROCESS_GROUP = 0x0000_0200
@@ -18,12 +19,23 @@ CHILD_FLAGS = CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW
 """Ctrl-C at our console is for us alone, and no window opens for a program that writes to one."""
 
 
+_CONSOLE_HOST = "conhost.exe"
+"""Windows' own: it draws the console of others, and ends with them."""
+
+
 @dataclass(frozen=True)
 class JobLimits:
     """What all processes of a job get; 0 means no limit of ours."""
 
     max_memory_bytes: int = 0
     max_processes: int = 0
+
+
+class JobMember(NamedTuple):
+    """A process that runs in a job. `name` is its program's, e.g. `node.exe`; empty if it is ending."""
+
+    pid: int
+    name: str
 
 
 class JobCalls(Protocol):
@@ -35,7 +47,7 @@ class JobCalls(Protocol):
 
     def assign(self, job: Any, pid: int) -> None: ...
     def resume(self, pid: int) -> None: ...
-    def members(self, job: Any) -> list[int]: ...
+    def members(self, job: Any) -> list[JobMember]: ...
     def terminate(self, job: Any) -> None: ...
     def close(self, job: Any) -> None: ...
 
@@ -60,11 +72,12 @@ class Jobs:
         with self._lock:
             self._jobs[pid] = job
 
-    def members(self, pid: int) -> list[int]:
-        """The numbers of those that still run."""
+    def members(self, pid: int) -> list[JobMember]:
+        """Those that still run."""
         with self._lock:
             job = self._jobs.get(pid)
-            return [] if job is None else self.calls.members(job)
+            members = [] if job is None else self.calls.members(job)
+        return [one for one in members if one.name.lower() != _CONSOLE_HOST]
 
     def terminate(self, pid: int) -> None:
         """End all that is in the job, at once. Windows has no TERM that a tree of processes would hear."""
@@ -93,6 +106,7 @@ if sys.platform == "win32":
     import win32api
     import win32con
     import win32job
+    import win32process
 
     _calls: Any = win32job
     """Its stubs leave most parameters without a type."""
@@ -105,6 +119,16 @@ if sys.platform == "win32":
             raise OSError(None, problem.strerror, None, problem.winerror) from None
         except psutil.Error as problem:
             raise OSError(str(problem)) from None
+
+    def _program_name(pid: int) -> str:
+        try:
+            process = win32api.OpenProcess(win32con.PROCESS_QUERY_INFORMATION | win32con.PROCESS_VM_READ, False, pid)
+            try:
+                return ntpath.basename(win32process.GetModuleFileNameEx(process, 0))
+            finally:
+                win32api.CloseHandle(process)
+        except pywintypes.error:
+            return ""
 
     class SystemCalls:
         """Those of Windows."""
@@ -137,9 +161,10 @@ if sys.platform == "win32":
             with _os_errors():
                 psutil.Process(pid).resume()
 
-        def members(self, job: Any) -> list[int]:
+        def members(self, job: Any) -> list[JobMember]:
             with _os_errors():
-                return list(_calls.QueryInformationJobObject(job, _calls.JobObjectBasicProcessIdList))
+                pids: list[int] = list(_calls.QueryInformationJobObject(job, _calls.JobObjectBasicProcessIdList))
+            return [JobMember(pid, _program_name(pid)) for pid in pids]
 
         def terminate(self, job: Any) -> None:
             with _os_errors():

@@ -23,7 +23,7 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import living_processes
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
 from goat_mcp.processes.windows_bash import bash_path, find_git_bash
-from goat_mcp.processes.windows_job import JobLimits, Jobs
+from goat_mcp.processes.windows_job import JobLimits, JobMember, Jobs
 from tests.tools.shell_bench import ShellBench
 
 GIT = "C:\\Program Files\\Git"
@@ -109,8 +109,8 @@ class GroupJobs:
     def resume(self, pid: int) -> None:
         """It was not suspended."""
 
-    def members(self, job: list[int]) -> list[int]:
-        return [process.pid for process in living_processes() if process.group in job]
+    def members(self, job: list[int]) -> list[JobMember]:
+        return [JobMember(process.pid, process.name) for process in living_processes() if process.group in job]
 
     def terminate(self, job: list[int]) -> None:
         for group in job:
