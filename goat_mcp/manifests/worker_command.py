@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HandlersEntry
 from goat_mcp.processes.program_lookup import program_on
@@ -32,6 +33,8 @@ def worker_command(entry: HandlersEntry, environment: Mapping[str, str], compile
             f"{entry.origin} is run by Node.js, and there is no `node` on the PATH",
             f"Tell the user: {INSTALL_NODE}.",
         )
+    if not platform.HAS_PROCESS_GROUPS:
+        return (node, str(_NODE_WORKER))  # nothing can become another program there
     return (sys.executable, "-I", "-S", str(_NODE_START), node, str(_NODE_WORKER))
 
 

@@ -128,7 +128,8 @@ async def _plan(
         return confined.launch(arguments, environment=environment, marker=marker)
     except OSError as problem:
         raise StartFailure(
-            ReasonCode.START_FAILED, f"cannot start {launch.command!r} in a sandbox: {problem}"
+            ReasonCode.START_FAILED,
+            f"cannot start {launch.command!r}{'' if confined is None else ' in a sandbox'}: {problem}",
         ) from None
 
 
