@@ -247,6 +247,23 @@ else:
 
 
 if sys.platform == "linux":
+
+    def since_boot_s() -> float:
+        """How long the system runs, with the time that it slept."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+elif sys.platform == "darwin":
+
+    def since_boot_s() -> float:
+        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+
+else:
+
+    def since_boot_s() -> float:
+        return time.monotonic()
+
+
+if sys.platform == "linux":
     from os import getxattr as getxattr
     from os import listxattr as listxattr
     from os import memfd_create as memfd_create

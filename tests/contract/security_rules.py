@@ -240,7 +240,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-4",
         "Landlock, where bubblewrap cannot run: files, TCP and signals as far as the kernel's version goes.",
-        "commands/sandbox/landlock commands/sandbox/confined_start",
+        "commands/sandbox/landlock commands/sandbox/linux_confined_start",
         "commands/sandbox/test_landlock.py::test_nothing_outside_is_made_changed_or_removed "
         "commands/sandbox/test_landlock.py::test_what_no_program_needs_cannot_be_read "
         "commands/sandbox/test_landlock.py::test_tcp_is_refused_by_landlock_itself",
