@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.files.workspace.workspace import Workspace
@@ -164,3 +165,28 @@ def test_a_short_name_of_windows_opens_nothing(
     with workspace.open_file(workspace.resolve(r"C:\proj~1\listed~1")) as file:
         assert file.real_path.name == "listed~1"
     workspace.write_file(workspace.resolve(r"C:\proj~1\new~1"), b"y", expect=None)
+
+
+def test_files_are_written_on_a_drive_that_has_no_modes(
+    windows: FakeWindows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`metadata` is not among the mount's options by default, and then `fchmod` fails."""
+    project = windows.drives / "c" / "proj"
+    project.mkdir()
+    old = project / "old.txt"
+    old.write_text("x")
+    inode = old.stat().st_ino
+    workspace = Workspace(project, lock_folder=tmp_path / "locks")
+
+    def refused(fd: int, mode: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(posix, "fchmod", refused)
+    workspace.write_file(workspace.resolve(r"C:\proj\new.txt"), b"y", expect=None)
+    workspace.write_file(workspace.resolve(r"C:\proj\old.txt"), b"z", expect=AnyVersion())
+    monkeypatch.setattr(platform, "IN_WSL", False)
+    with pytest.raises(ToolError):
+        workspace.write_file(workspace.resolve(f"{project}/other.txt"), b"y", expect=None)
+
+    assert (project / "new.txt").read_bytes() == b"y"
+    assert old.read_bytes() == b"z" and old.stat().st_ino != inode  # replaced in one step, not overwritten

@@ -9,12 +9,14 @@ from __future__ import annotations
 from goat_mcp.cli.hosts.host import MCP_SERVERS, ConfigLocation, Host, Key, Variables, WorkspaceSource, of_application
 
 EDITORS = (
+    # anthropics/claude-code#26073: the Windows installer makes a package since February 2026.
     Host(
         "claude-desktop",
         "Claude Desktop",
         "json",
         MCP_SERVERS,
         user=of_application("Claude/claude_desktop_config.json"),
+        packaged="Claude_*",
         after="Quit Claude Desktop entirely and start it again.",
     ),
     Host(
