@@ -35,7 +35,8 @@ def _packaged(host: Host, place: ConfigLocation) -> str:
     if not host.packaged:
         return ""
     below = str(SYSTEMS["Windows"].path(place)).removeprefix("%APPDATA%").replace("/", "\\")
-    return f"<br>or, if its package is installed, `%LOCALAPPDATA%\\Packages\\{host.packaged}\\LocalCache\\Roaming{below}`"
+    folder = f"%LOCALAPPDATA%\\Packages\\{host.packaged}\\LocalCache\\Roaming"
+    return f"<br>or, if its package is installed, `{folder}{below}`"
 
 
 def _paths(place: ConfigLocation) -> str:
