@@ -137,6 +137,8 @@ class Host:
     per_project: tuple[str, ...] = ()
     """Where the user's file keeps entries of single projects: `*` stands for the project's directory."""
     workspace: WorkspaceSource = WorkspaceSource.NONE
+    in_wsl: str = ""
+    """What to know about its entry on Windows that starts goat-mcp in WSL."""
     after: str = ""
     """What the user has to do for the host to see a change."""
     paste_into: str = ""

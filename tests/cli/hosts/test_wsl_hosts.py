@@ -83,6 +83,15 @@ def test_a_packaged_claude_desktop_gets_the_entry_where_it_looks(windows: FakeWi
     assert entry_in(file)["command"] == WSL and not (windows.profile / DESKTOP).exists()
 
 
+def test_what_vs_code_does_with_a_window_in_wsl_is_said(windows: FakeWindows, home: Path) -> None:
+    shown = done("install", "vscode")
+    done("install", "vscode", "--project", str(home / "proj"))
+
+    assert "In a window in WSL it names none to servers of this file: add --workspace DIR" in shown
+    assert entry_in(windows.roaming / "Code" / "User" / "mcp.json", "servers")["command"] == WSL
+    assert entry_in(home / "proj" / ".vscode" / "mcp.json", "servers")["command"] == GOAT
+
+
 def test_a_host_that_starts_servers_in_the_project_does_so_through_wsl(windows: FakeWindows) -> None:
     done("install", "gemini@windows")
 
