@@ -44,8 +44,8 @@ EDITORS = (
         own_entry={"type": "stdio"},
         workspace=WorkspaceSource.ROOTS,
         # microsoft/vscode: src/vs/workbench/contrib/mcp/common/mcpServer.ts (roots of the same authority only)
-        in_wsl="In a window in WSL it names none to servers of this file: add --workspace DIR, or --project DIR for the "
-        "project's own file, whose servers VS Code starts in the distribution.",
+        in_wsl="In a window in WSL it names none to servers of this file: add --workspace DIR, or --project DIR for "
+        "the project's own file, whose servers VS Code starts in the distribution.",
         after="Start the server goat in VS Code (MCP: List Servers).",
         unseen="what is switched off in VS Code's window is not in this file",
     ),
