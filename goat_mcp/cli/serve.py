@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.own_environment import fill_in
 from goat_mcp.core import platform
 
 _PR_SET_DUMPABLE = 4
@@ -42,6 +43,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     Logs go to stderr; stdout carries the protocol only.
     """
     parent = os.getppid()
+    fill_in(os.environ)
     _become_undumpable()
     settings = flags.settings_from(**selection, serves=True)
 

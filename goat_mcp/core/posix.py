@@ -10,7 +10,13 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+LimitKind = Literal["AS", "CORE", "CPU", "DATA", "FSIZE"]
 
 O_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
@@ -29,8 +35,18 @@ SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Windows ends a process at once on SIGTERM, too."""
 SIGCONT: signal.Signals = getattr(signal, "SIGCONT", signal.SIGTERM)
 SIGPROF: signal.Signals = getattr(signal, "SIGPROF", signal.SIGTERM)
+SIGXCPU: signal.Signals = getattr(signal, "SIGXCPU", signal.SIGTERM)
 SIG_BLOCK: int = getattr(signal, "SIG_BLOCK", 0)
 SIG_UNBLOCK: int = getattr(signal, "SIG_UNBLOCK", 0)
+
+
+@dataclass(frozen=True)
+class UserRecord:
+    """Who a user is. `shell` is what starts when he logs in."""
+
+    name: str = ""
+    home: str = ""
+    shell: str = ""
 
 
 def _missing(name: str) -> OSError:
@@ -44,7 +60,9 @@ if sys.platform != "win32":
     from os import fchown as fchown
     from os import getegid as getegid
     from os import geteuid as geteuid
+    from os import getpgid as getpgid
     from os import getpgrp as getpgrp
+    from os import getsid as getsid
     from os import getuid as getuid
     from os import killpg as killpg
     from os import pread as pread
@@ -89,6 +107,30 @@ if sys.platform != "win32":
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return None if soft == resource.RLIM_INFINITY else soft
 
+    def user_record() -> UserRecord:
+        """This process's user in the system's list of users; all is empty if it does not have him."""
+        import pwd
+
+        with suppress(KeyError):
+            found = pwd.getpwuid(os.getuid())
+            return UserRecord(found.pw_name, found.pw_dir, found.pw_shell)
+        return UserRecord()
+
+    def limit_resource(kind: LimitKind, most: int) -> None:
+        """From now on this process gets no more, `CPU` in seconds, the others in bytes. A lower limit stays in force.
+
+        It does nothing if the system does not have this limit, or does not keep it: see `HAS_MEMORY_LIMITS`.
+        """
+        import resource
+
+        number: int | None = getattr(resource, f"RLIMIT_{kind}", None)
+        if number is None:
+            return
+        with suppress(ValueError, OSError):
+            _, hard = resource.getrlimit(number)
+            allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(number, (allowed, allowed))
+
     def duplicate_above(fd: int, lowest: int) -> int:
         """The same open file under another number, which is `lowest` or above it."""
         import fcntl
@@ -115,8 +157,14 @@ else:
     def geteuid() -> int:
         raise _missing("geteuid")
 
+    def getpgid(pid: int, /) -> int:
+        raise _missing("getpgid")
+
     def getpgrp() -> int:
         raise _missing("getpgrp")
+
+    def getsid(pid: int, /) -> int:
+        raise _missing("getsid")
 
     def getuid() -> int:
         raise _missing("getuid")
@@ -163,6 +211,12 @@ else:
     def pending_signals() -> set[int]:
         return set()
 
+    def user_record() -> UserRecord:
+        return UserRecord()
+
+    def limit_resource(kind: LimitKind, most: int) -> None:
+        """Nothing to do: what bounds a process here is its job object."""
+
     def most_open_files() -> int | None:
         return None
 
@@ -178,6 +232,38 @@ else:
                 os.close(one)
 
 
+if sys.platform == "darwin":
+    _CS_DARWIN_USER_TEMP_DIR = 65537  # <unistd.h>; Python has no name for it
+
+    def users_temporary_folder() -> str:
+        """The one of this user alone, as `getconf DARWIN_USER_TEMP_DIR` says; empty if all users share one."""
+        with suppress(ValueError, OSError):
+            return os.confstr(_CS_DARWIN_USER_TEMP_DIR) or ""
+        return ""
+
+else:
+
+    def users_temporary_folder() -> str:
+        return ""
+
+
+if sys.platform == "linux":
+
+    def since_boot_s() -> float:
+        """How long the system runs, with the time that it slept."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+elif sys.platform == "darwin":
+
+    def since_boot_s() -> float:
+        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+
+else:
+
+    def since_boot_s() -> float:
+        return time.monotonic()
+
+
 if sys.platform == "linux":
     from os import getxattr as getxattr
     from os import listxattr as listxattr
@@ -188,7 +274,23 @@ if sys.platform == "linux":
     from os import setxattr as setxattr
     from signal import pidfd_send_signal as pidfd_send_signal
 
+    def seconds_since_boot() -> float:
+        """Also those in which the machine slept."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def wait_for_signal(number: signal.Signals, timeout_s: float) -> int | None:
+        """Wait for a signal that is blocked; None if none came, else who sent it: 0 if the kernel did."""
+        info = signal.sigtimedwait({number}, timeout_s)
+        # Interrupted (SIGSTOP and SIGCONT, a debugger), CPython 3.11 may give memory that nobody filled in.
+        return info.si_pid if info is not None and info.si_signo == number else None
+
 else:
+
+    def seconds_since_boot() -> float:
+        raise _missing("CLOCK_BOOTTIME")
+
+    def wait_for_signal(number: signal.Signals, timeout_s: float) -> int | None:
+        raise _missing("sigtimedwait")
 
     def getxattr(path: int | str, attribute: str) -> bytes:
         raise _missing("getxattr")

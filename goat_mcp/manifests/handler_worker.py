@@ -44,6 +44,8 @@ from goat_mcp.processes.program import start_guarded
 
 START_S = 20.0
 CANCEL_GRACE_S = 1.0
+MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
+"""What `worker.py` and `node_start.py` limit themselves to."""
 
 
 @dataclass(eq=False)
@@ -232,6 +234,7 @@ class HandlerWorker(Runner):
                 directory=self._folder,
                 environment=environment,
                 guard=self._guard,
+                max_memory_bytes=MAX_MEMORY_BYTES,
             )
         )
         try:

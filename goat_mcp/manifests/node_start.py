@@ -1,13 +1,16 @@
 """Becomes Node.js with the pipes where `worker.mjs` expects them: requests at 3, answers at 4. Prints go to stderr.
 
-A program of its own that imports nothing of ours.
+A program of its own: of ours it has `core/posix` alone.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import sys
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120  # a Path costs more than all else here
+
+from goat_mcp.core import posix  # it runs without the folder that goat-mcp is installed in
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 
@@ -20,10 +23,8 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     # Of memory that is written to: Node.js reserves far more addresses than it uses.
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = MAX_MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MAX_MEMORY_BYTES, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    posix.limit_resource("DATA", MAX_MEMORY_BYTES)
+    posix.limit_resource("CORE", 0)
     os.execv(sys.argv[1], sys.argv[1:])
 
 

@@ -1,4 +1,4 @@
-"""The process that runs a resource's Python handlers: a program of its own that imports nothing of ours.
+"""The process that runs a resource's Python handlers: a program of its own, which has `core/posix` alone of ours.
 
 A line of JSON a message, both ways. Whatever a handler prints goes to standard error, so that it cannot be taken for
 an answer; what it leaks, hangs or breaks is this process's, which the server can end.
@@ -23,7 +23,9 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
 
-from goat_mcp.core import posix
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120  # as in `node_start`
+
+from goat_mcp.core import posix  # found also where goat-mcp runs from its source
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 MAX_LOG_LINES = 200
@@ -203,8 +205,7 @@ class Worker:
         self._process_state = ProcessState()
         self._is_fork = False
         self.is_over = False  # the server sends nothing more
-        if hasattr(os, "register_at_fork"):
-            posix.register_at_fork(after_in_child=self._enter_fork)
+        posix.register_at_fork(after_in_child=self._enter_fork)
 
     def _enter_fork(self) -> None:
         """A handler has forked: requests and answers are its parent's."""
@@ -403,24 +404,14 @@ def _wrong_signatures(handlers: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = MAX_MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MAX_MEMORY_BYTES, most)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def main() -> None:
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    _limit_memory()
+    posix.limit_resource("AS", MAX_MEMORY_BYTES)
+    posix.limit_resource("CORE", 0)
     start = json.loads(_first_line(requests))
     worker = Worker(requests, answers, start["config"])
     loop = asyncio.new_event_loop()

@@ -19,7 +19,8 @@ def watch_exits_without_threads() -> None:
         os.close(posix.pidfd_open(os.getpid()))
     except OSError:  # an old kernel, or a container that forbids it
         return
-    asyncio.set_child_watcher(asyncio.PidfdChildWatcher())  # pyright: ignore[reportDeprecated]  # this is 3.11
+    watcher = getattr(asyncio, "PidfdChildWatcher")  # noqa: B009  # other systems' asyncio does not have the name
+    asyncio.set_child_watcher(watcher())  # pyright: ignore[reportDeprecated]  # this is 3.11
 
 
 class _Output(asyncio.Protocol):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 
 _LOWEST_DESCRIPTOR = 100
 """Where bash's own and a script's `exec 3>file` descriptors do not come."""
@@ -31,6 +30,7 @@ _WRAPPER = (
 # process namespace it stays until it is the only process beside the namespace's own first one: with it would end what
 # the command left running. Only then is the exit code told in words; else it is the exit code. TERM is for the command
 # alone, and so is this shell's stderr, where it would tell of the signal that ended the command.
+# Only Linux has these namespaces, so it may look into /proc.
 _STARTED = "printf + >&{status}; "
 _STARTER = _STARTED + 'exec {status}>&-; exec "$@"'
 _KEEPER = (
@@ -85,7 +85,7 @@ def is_wrapper(command_line: str) -> bool:
 def script_descriptor(script: str) -> int:
     """A descriptor that reads `script` from its beginning. The caller closes it."""
     data = script.encode("utf-8")
-    if sys.platform == "linux":
+    if platform.HAS_MEMFD:
         descriptor = posix.memfd_create("script")
     else:
         with tempfile.TemporaryFile(prefix="script-") as file:
@@ -98,10 +98,8 @@ def script_descriptor(script: str) -> int:
 
 def raised(descriptor: int) -> int:
     """The same file under a number that scripts do not use; the given one is closed."""
-    import fcntl
-
     try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
+        return posix.duplicate_above(descriptor, _LOWEST_DESCRIPTOR)
     finally:
         os.close(descriptor)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from goat_mcp.core import platform
 from goat_mcp.processes.bash_invocation import arguments, confined_arguments, raised, script_descriptor
 from goat_mcp.processes.bash_options import BashOptions, limit_line
 from goat_mcp.processes.command_pipes import CommandPipes
@@ -20,7 +20,8 @@ from goat_mcp.processes.launch import Confined, Launch
 from goat_mcp.processes.output_capture import CreateFile, OutputCapture, SeparateStreams
 from goat_mcp.processes.pids_cgroup import CommandCgroup, PidsCgroups, join_line
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
+from goat_mcp.processes.process_table import start_clock
+from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.running_command import RunningCommand
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
@@ -52,7 +53,7 @@ def start_command(
     options = options or BashOptions()
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
-    not_before = boot_ticks()
+    not_before = start_clock()
     script_read = script_descriptor(script)
     output, output_write = os.pipe()
     report, report_write = os.pipe()
@@ -113,7 +114,7 @@ def start_command(
     tree = ProcessTree(
         leader=process.pid,
         marker=f"{MARKER_VARIABLE}={marker}".encode(),
-        pipe=f"pipe:[{os.fstat(report).st_ino}]" if sys.platform == "linux" else "",
+        pipe=f"pipe:[{os.fstat(report).st_ino}]" if platform.HAS_PROC else "",
         not_before=not_before,
         leader_is_outside=plan.has_process_namespace,
         before_kill=None if cgroup is None else cgroup.forbid_more,

@@ -8,11 +8,14 @@ import asyncio
 import contextlib
 import os
 import secrets
+import selectors
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, cast
 
 import anyio
 
@@ -22,6 +25,11 @@ from goat_mcp.processes import windows_environment
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
 READ_LIMIT_S = 3.0
+_HOMEBREW = ("opt/homebrew/bin", "opt/homebrew/sbin")
+"""Of Macs with processors of Apple's; on others it is in /usr/local, which is in /etc/paths."""
+_FOR_START_FILES = ("USER", "LOGNAME", "LANG", "TMPDIR")
+_NO_QUESTIONS = {"DISABLE_AUTO_UPDATE": "true", "ZSH_TMUX_AUTOSTART": "false", "ZSH_TMUX_AUTOSTARTED": "true"}
+"""Start files of zsh that are in wide use would update themselves, or start another program, for a person."""
 _PROGRAMS = "Scripts" if platform.SYSTEM == "windows" else "bin"
 _KNOWN_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "mksh", "fish"})
 
@@ -29,10 +37,19 @@ _KNOWN_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "mksh", "fish"})
 class LoginPath:
     """Asks the user's shell for its PATH once, at the first `read`, and remembers the answer.
 
-    Directories that only our own PATH has follow at the end, but for those of the virtual environment we run in.
+    Directories that only our own PATH has follow at the end, but for those of the virtual environment we run in. If the
+    shell does not answer, those follow that it would have added on a Mac; they are looked for below `root`.
     """
 
-    def __init__(self, *, own_path: str | None = None, shell: str | None = None, limit_s: float = READ_LIMIT_S) -> None:
+    def __init__(
+        self,
+        *,
+        own_path: str | None = None,
+        shell: str | None = None,
+        limit_s: float = READ_LIMIT_S,
+        root: Path = Path("/"),
+    ) -> None:
+        self._root = root
         self._own_path = os.environ.get("PATH", os.defpath) if own_path is None else own_path
         self._shell = shell
         self._limit_s = limit_s
@@ -45,13 +62,12 @@ class LoginPath:
 
     def _read(self) -> str:
         own = [folder for folder in self._own_path.split(os.pathsep) if folder and folder not in _own_venv_folders()]
-        return os.pathsep.join(_unique([*self._ask_shell(), *own]))
+        told = self._ask_shell()
+        return os.pathsep.join(_unique([*told, *own] if told else [*own, *path_helper_folders(self._root)]))
 
     def _ask_shell(self) -> list[str]:
-        if not platform.HAS_PROCESS_GROUPS:
-            return []  # a program on Windows has the user's whole PATH, and there is no login shell to ask
-        shell = self._shell or _users_shell()
-        if Path(shell).name not in _KNOWN_SHELLS or not Path(shell).is_file():
+        shell = login_shell(self._shell)
+        if shell is None:
             return []
         mark = secrets.token_hex(8)
         home = os.environ.get("HOME") or str(Path.home())
@@ -63,23 +79,26 @@ class LoginPath:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
-                    env={"PATH": self._own_path, "HOME": home, "TERM": "dumb", "SHELL": shell},
+                    env={
+                        **{name: os.environ[name] for name in _FOR_START_FILES if name in os.environ},
+                        **_NO_QUESTIONS,
+                        "PATH": self._own_path,
+                        "HOME": home,
+                        "TERM": "dumb",
+                        "SHELL": shell,
+                    },
                     cwd=home if os.path.isdir(home) else "/",  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
                     start_new_session=True,
                 )
         except OSError:
             return []
         try:
-            output, _ = child.communicate(timeout=self._limit_s)
-        except subprocess.TimeoutExpired as late:
-            # Something in a start file may hold the pipe although the shell has answered.
-            output = late.output or b""
+            with cast("IO[bytes]", child.stdout) as pipe:
+                output = _read_until(pipe, mark.encode(), time.monotonic() + self._limit_s)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 posix.killpg(child.pid, 9)  # what its start files left running as well
             child.wait()
-            if child.stdout is not None:
-                child.stdout.close()
         parts = output.decode("utf-8", "surrogateescape").split(mark)
         if len(parts) != 3:
             return []
@@ -87,13 +106,40 @@ class LoginPath:
         return [folder for folder in lines[-1][5:].split(os.pathsep) if Path(folder).is_absolute()] if lines else []
 
 
-def _users_shell() -> str:
-    try:
-        import pwd
+def login_shell(named: str | None = None) -> str | None:
+    """The user's shell, if it is one that can be asked; `named` is another one to ask.
 
-        return pwd.getpwuid(posix.getuid()).pw_shell
-    except (ImportError, KeyError):
-        return os.environ.get("SHELL", "")
+    None on Windows: a program there has the user's whole PATH, and there is no login shell.
+    """
+    if not platform.HAS_PROCESS_GROUPS:
+        return None
+    shell = named or posix.user_record().shell or os.environ.get("SHELL", "")
+    return shell if Path(shell).name in _KNOWN_SHELLS and Path(shell).is_file() else None
+
+
+def _read_until(pipe: IO[bytes], mark: bytes, deadline_s: float) -> bytes:
+    """What comes until the mark has come twice: something in a start file may hold the pipe for longer."""
+    output = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while output.count(mark) < 2 and selector.select(max(0.0, deadline_s - time.monotonic())):
+            data = os.read(pipe.fileno(), 65_536)
+            if not data:
+                break
+            output += data
+    return output
+
+
+def path_helper_folders(root: Path = Path("/")) -> list[str]:
+    """What macOS puts on the PATH of a login shell (`man path_helper`), with Homebrew's. Other systems have neither."""
+    folders: list[str] = []
+    lists = [root / "etc/paths", *sorted((root / "etc/paths.d").glob("*"))]
+    for file in lists:
+        with contextlib.suppress(OSError):
+            folders += [line.strip() for line in file.read_text("utf-8", "replace").splitlines()]
+    if folders:
+        folders[:0] = [f"/{place}" for place in _HOMEBREW if (root / place).is_dir()]
+    return [folder for folder in folders if folder.startswith("/")]
 
 
 def _own_venv_folders() -> set[str]:

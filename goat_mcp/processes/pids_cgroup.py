@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.processes.mount_table import mounts_of_kind
 from goat_mcp.processes.process_table import living_process
 
@@ -66,7 +65,7 @@ class PidsCgroups:
         self, *, own: Callable[[], OwnCgroup] | None = None, is_needed: Callable[[], bool] | None = None
     ) -> None:
         self._find_own = own or own_cgroup
-        self.is_needed = sys.platform == "linux" and (is_needed or _is_root)()
+        self.is_needed = platform.HAS_CGROUPS and (is_needed or _is_root)()
         self._own: OwnCgroup | None = None
         self._why_not: str | None = None
         self._left: set[Path] = set()

@@ -46,23 +46,55 @@ while read -r sign group; do
     -) case $groups in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
   esac
 done
-marked() {
-  for file in $(grep -lsF "$variable=$id." /proc/[0-9]*/environ 2>/dev/null); do
-    file=${file#/proc/}
-    echo "${file%/environ}"
-  done
-}
-left=$(marked)
+FIND
+left=$(ours)
+remember
 if [ "$groups" != ' ' ] || [ -n "$left" ]; then
   for group in $groups; do kill -s TERM -- "-$group"; done
   for one in $left; do kill -s TERM "$one"; done
   sleep "$grace"
   for round in 1 2 3; do
     for group in $groups; do kill -s KILL -- "-$group"; done
-    for one in $(marked); do kill -s KILL "$one"; done
+    for one in $(ours; remembered); do kill -s KILL "$one"; done
   done
 fi
 [ -z "$last" ] || eval "$(printf %b "$last")"
+"""
+
+_FIND_IN_PROC = """
+ours() {
+  for file in $(grep -lsF "$variable=$id." /proc/[0-9]*/environ 2>/dev/null); do
+    file=${file#/proc/}
+    echo "${file%/environ}"
+  done
+}
+remember() { :; }
+remembered() { :; }
+"""
+
+# Descendants of the groups' members in whatever session, and what shows the marker. `ps -E` is how the systems of BSD
+# show environments, `ps e` how Linux does. The end of a parent by TERM hides its children: these are remembered with
+# the second in which they started, so that a number that another process has got since is left alone.
+_FIND_BY_PS = r"""
+ours() {
+  ps -A -o pid= -o ppid= -o pgid= | awk -v groups="$groups" '
+    { parent[$1] = $2; if (index(groups, " " $3 " ")) inside[$1] = 1 }
+    END {
+      do {
+        grown = 0
+        for (one in parent) if (!(one in inside) && (parent[one] in inside)) { inside[one] = 1; grown = 1 }
+      } while (grown)
+      for (one in inside) print one
+    }'
+  { ps -AEww -o pid= -o command= || ps axeww -o pid= -o command=; } | while read -r one shown; do
+    case $shown in *"$variable=$id."*) echo "$one" ;; esac
+  done
+}
+started() { ps -o lstart= -p "$1"; }
+remember() { for one in $left; do eval "started_$one=\$(started $one)"; done; }
+remembered() {
+  for one in $left; do eval "[ \"\$(started $one)\" = \"\$started_$one\" ]" && echo "$one"; done
+}
 """
 
 
@@ -203,7 +235,7 @@ class ProcessGuard:
         read_end, self._pipe = os.pipe()
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT],
+                ["/bin/sh", "-c", _SCRIPT.replace("FIND", _FIND_IN_PROC if platform.HAS_PROC else _FIND_BY_PS)],
                 stdin=read_end,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

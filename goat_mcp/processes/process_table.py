@@ -1,19 +1,35 @@
-"""The system's processes at one moment, read from `/proc` or, where there is none, from `ps`."""
+"""The system's processes at one moment, read from `/proc`, or by psutil if there is none.
+
+psutil takes five times as long as our reader of `/proc`, and the table is read at the end of commands.
+"""
 
 from __future__ import annotations
 
 import os
-import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from goat_mcp.core import platform, posix
+
+if TYPE_CHECKING:  # 20 ms, and Linux never needs it
+    import psutil
+
+AnswerT = TypeVar("AnswerT")
 
 _PROC = "/proc"
-HAS_PROC = Path(_PROC, "self", "stat").exists()
+_MICROSECONDS = 1_000_000
+_CLOCK_SLACK_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process that still runs. `started` only orders processes and tells a reused number apart."""
+    """One process that still runs. `started` only orders processes and tells a reused number apart.
+
+    `group` and `session` are 0 if the system has none, or does not say.
+    """
 
     pid: int
     parent: int
@@ -23,19 +39,29 @@ class Process:
     started: int
 
 
+def start_clock() -> int:
+    """Now, on the clock of `Process.started`. Early, to be safe: without `/proc` by what a clock may be set back."""
+    if platform.HAS_PROC:
+        return int(posix.seconds_since_boot() * posix.sysconf("SC_CLK_TCK")) - 5
+    return int((time.time() - _CLOCK_SLACK_S) * _MICROSECONDS)
+
+
 def living_processes() -> list[Process]:
     """Every process but zombies, which have ended and only wait for their parent."""
-    if not HAS_PROC:
-        return _from_ps()
-    with os.scandir(_PROC) as entries:
-        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+    if platform.HAS_PROC:
+        with os.scandir(_PROC) as entries:
+            pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+    else:
+        import psutil
+
+        pids = psutil.pids()
     return [process for pid in pids if (process := living_process(pid)) is not None]
 
 
 def living_process(pid: int) -> Process | None:
     """One process by its number; None when it is gone or a zombie."""
-    if not HAS_PROC:
-        return next((process for process in _from_ps() if process.pid == pid), None)
+    if not platform.HAS_PROC:
+        return _from_psutil(pid)
     try:
         text = Path(_PROC, str(pid), "stat").read_bytes().decode("utf-8", "replace")
     except OSError:
@@ -55,8 +81,31 @@ def living_process(pid: int) -> Process | None:
     )
 
 
+def _from_psutil(pid: int) -> Process | None:
+    import psutil
+
+    try:
+        # A new one each time: what `process_iter` keeps may be of an earlier process with the same number.
+        process = psutil.Process(pid)
+        with process.oneshot():
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return None
+            return Process(
+                pid=pid,
+                parent=process.ppid(),
+                group=posix.getpgid(pid) if platform.HAS_PROCESS_GROUPS else 0,
+                session=posix.getsid(pid) if platform.HAS_PROCESS_GROUPS else 0,
+                name=process.name(),
+                started=round(process.create_time() * _MICROSECONDS),
+            )
+    except (psutil.Error, ProcessLookupError, PermissionError):
+        return None
+
+
 def command_line(pid: int) -> str:
     """A process's arguments, joined by blanks; empty when they cannot be read."""
+    if not platform.HAS_PROC:
+        return " ".join(_asked(pid, lambda process: process.cmdline()) or ())
     try:
         return Path(_PROC, str(pid), "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
@@ -64,15 +113,33 @@ def command_line(pid: int) -> str:
 
 
 def environment_contains(pid: int, text: bytes) -> bool:
-    """Whether `text` occurs in the environment a process was started with."""
+    """Whether `text` occurs in the environment a process was started with.
+
+    macOS does not show that of its own programs (`/bin/sleep`), nor those of other users: then False.
+    """
+    if not platform.HAS_PROC:
+        variables = _asked(pid, lambda process: process.environ()) or {}
+        return any(text in os.fsencode(f"{name}={value}") for name, value in variables.items())
     try:
         return text in Path(_PROC, str(pid), "environ").read_bytes()
     except OSError:
         return False
 
 
+def _asked(pid: int, question: Callable[[psutil.Process], AnswerT]) -> AnswerT | None:
+    """What psutil says; None if the process is gone or may not be looked at."""
+    import psutil
+
+    try:
+        return question(psutil.Process(pid))
+    except (psutil.Error, OSError):
+        return None
+
+
 def has_open(pid: int, link: str) -> bool:
-    """Whether one of a process's descriptors is `link`, e.g. `pipe:[4711]`."""
+    """Whether one of a process's descriptors is `link`, e.g. `pipe:[4711]`. Only `/proc` says so: else False."""
+    if not platform.HAS_PROC:
+        return False
     folder = f"{_PROC}/{pid}/fd"
     try:
         with os.scandir(folder) as entries:
@@ -86,23 +153,3 @@ def _link_of(path: str) -> str:
         return os.readlink(path)  # noqa: PTH115  # thousands of these; a Path each would cost more than the call
     except OSError:
         return ""
-
-
-def _from_ps() -> list[Process]:
-    listing = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,pgid=,sess=,stat=,comm="],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=5,
-        check=False,
-    )
-    found: list[Process] = []
-    for line in listing.stdout.splitlines():
-        fields = line.split(None, 5)
-        if len(fields) == 6 and not fields[4].startswith("Z"):
-            # Some systems print the session as a pointer; 0 then matches nothing.
-            session = int(fields[3]) if fields[3].isdigit() else 0
-            found.append(Process(int(fields[0]), int(fields[1]), int(fields[2]), session, fields[5], 0))
-    return found

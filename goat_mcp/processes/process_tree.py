@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
@@ -26,27 +26,22 @@ _KILL_ROUNDS = 60
 _KILL_PAUSE_S = 0.03
 
 
-def boot_ticks() -> int:
-    """Now, on the clock that `Process.started` uses; 0 if that is unknown. A little early, to be safe."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    if clock is None:
-        return 0
-    return int(time.clock_gettime(clock) * posix.sysconf("SC_CLK_TCK")) - 5
-
-
 @dataclass(frozen=True)
 class ProcessTree:
     """The processes of one command, whose first process leads a group and session of its own.
 
-    A process belongs here if it is in the group or session, has a member for a parent, was started with the
-    command's marker in its environment, or holds the command's pipe open. The last two find what left by `setsid`;
-    only a process that did that *and* changed its environment *and* closed its descriptors is not found.
+    A process belongs here if it is in the group or session, has a member for a parent, did so when `members` looked
+    before, was started with the command's marker in its environment, or holds the command's pipe open. The last two
+    find what left by `setsid`; only a process that did that *and* changed its environment *and* closed its descriptors
+    before anybody looked is not found.
+
+    Without `/proc` no pipe can be looked for, and not every environment can be read: `TreeFollower` looks meanwhile.
 
     Attributes:
         leader: number of the first process; also that of its group and session.
         marker: `NAME=value` in the environment of all of them.
         pipe: link of a pipe they inherited, e.g. `pipe:[4711]`; empty if it has no name.
-        not_before: nothing that started earlier (see `boot_ticks`) can belong here.
+        not_before: nothing that started earlier (see `start_clock`) can belong here.
         leader_is_outside: the first process only holds the sandbox of the others; its end by TERM would KILL them.
         before_kill: called once before KILL.
         jobs: they know the members, and end them, on a system that has jobs.
@@ -59,6 +54,7 @@ class ProcessTree:
     leader_is_outside: bool = False
     before_kill: Callable[[], None] | None = None
     jobs: Jobs | None = None
+    _seen: dict[int, int] = field(default_factory=dict[int, int], init=False, repr=False, compare=False)
 
     def members(self) -> list[Process]:
         """Those that still run. Reads the whole process table: some milliseconds."""
@@ -69,10 +65,16 @@ class ProcessTree:
         inside = {process.pid for process in table if self._is_inside(process)}
         while children := {process.pid for process in table if process.parent in inside} - inside:
             inside |= children
-        return [process for process in table if process.pid in inside]
+        found = [process for process in table if process.pid in inside]
+        self._seen.update((process.pid, process.started) for process in found)
+        for gone in self._seen.keys() - inside:
+            self._seen.pop(gone, None)
+        return found
 
     def _is_inside(self, process: Process) -> bool:
         if self.leader in (process.pid, process.group, process.session):
+            return True
+        if self._seen.get(process.pid) == process.started:
             return True
         return environment_contains(process.pid, self.marker) or (bool(self.pipe) and has_open(process.pid, self.pipe))
 
@@ -126,19 +128,18 @@ def _member(pid: int) -> Process:
 def send_signal(process: Process, number: signal.Signals) -> None:
     """Signal exactly this process, never one that got its number since. A process that is gone is no error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if not platform.HAS_PIDFD:
-            os.kill(process.pid, number)
-            return
-        try:
-            descriptor = posix.pidfd_open(process.pid)
-        except ProcessLookupError:
-            return
-        except OSError:  # an old kernel, or no descriptor left
-            os.kill(process.pid, number)
-            return
+        descriptor = -1
+        if platform.HAS_PIDFD:
+            with contextlib.suppress(OSError):  # an old kernel, no descriptor left, or it is gone
+                descriptor = posix.pidfd_open(process.pid)
         try:
             now = living_process(process.pid)
-            if now is not None and now.started == process.started:
+            if now is None or now.started != process.started:
+                return
+            if descriptor >= 0:
                 posix.pidfd_send_signal(descriptor, number)
+            else:
+                os.kill(process.pid, number)
         finally:
-            os.close(descriptor)
+            if descriptor >= 0:
+                os.close(descriptor)

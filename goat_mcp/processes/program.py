@@ -15,9 +15,12 @@ import anyio
 
 from goat_mcp.core import platform
 from goat_mcp.processes.asyncio_children import read_at_once
+from goat_mcp.processes.memory_watch import watch_memory
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
-from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
+from goat_mcp.processes.process_table import start_clock
+from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.processes.tree_follower import TreeFollower
 from goat_mcp.processes.windows_program import windows_start
 
 _STDERR_TAIL_BYTES = 8 * 1024
@@ -85,6 +88,7 @@ class GuardedChild(Generic[PipesT]):
     _transport: asyncio.SubprocessTransport
     _tree: ProcessTree
     _guard: ProcessGuard
+    _follower: TreeFollower
 
     @property
     def stdin(self) -> asyncio.WriteTransport:
@@ -101,6 +105,7 @@ class GuardedChild(Generic[PipesT]):
             await self._tree.end(grace_s)
             with anyio.move_on_after(grace_s):
                 await self.pipes.exited.wait()
+        self._follower.stop()
         self._guard.forget(self._transport.get_pid())
         self._transport.close()
 
@@ -113,14 +118,15 @@ async def start_guarded(
     environment: Mapping[str, str],
     guard: ProcessGuard,
     is_command: bool = False,
+    max_memory_bytes: int | None = None,
 ) -> GuardedChild[PipesT]:
     """Start a program; its caller has to `end` it. Raises `OSError` if it cannot be started.
 
-    `is_command`: it is a user's command, as against a server of ours.
+    `is_command`: it is a user's command, as against a server of ours. `max_memory_bytes` is what it limits itself to.
     """
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
-    not_before = boot_ticks()
+    not_before = start_clock()
     environment = {**environment, MARKER_VARIABLE: marker}
     if platform.HAS_JOB_OBJECTS:
         arguments, variables = windows_start(arguments, environment)
@@ -138,10 +144,12 @@ async def start_guarded(
         )
     pid = transport.get_pid()
     guard.watch(pid, is_command=is_command)
+    if max_memory_bytes is not None:
+        watch_memory(pid, max_memory_bytes)
     tree = ProcessTree(
         leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before, jobs=guard.jobs
     )
-    return GuardedChild(protocol, transport, tree, guard)
+    return GuardedChild(protocol, transport, tree, guard, TreeFollower(tree, guard))
 
 
 TERM_GRACE_S = 1.0

@@ -22,12 +22,15 @@ from goat_mcp.processes.pids_cgroup import CommandCgroup
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import Process, command_line
 from goat_mcp.processes.process_tree import TERM_GRACE_S, ProcessTree
+from goat_mcp.processes.tree_follower import TreeFollower
 
 QUIET_S = 0.2
 DRAIN_S = 2.0
 OUTPUT_LIMIT_BYTES = 5 * 1000**3
 _REAP_S = 1.0
 _LOOK_AGAIN_S = 2.0
+_LATE_BY, _LATE_S = 0.1, 0.02
+"""If no descriptor reports an exit it is seen late: by this share of what the command took, and at most so long."""
 
 
 class EndedBy(StrEnum):
@@ -89,6 +92,7 @@ class RunningCommand:
         self._ending: asyncio.Task[None] | None = None
         pipes.listen(self._printed, self._exited.set)
         self._watch_exit()
+        self._follower = TreeFollower(tree, guard)
         self._supervisor = asyncio.create_task(self._supervise())
 
     @property
@@ -146,8 +150,15 @@ class RunningCommand:
                 descriptor = posix.pidfd_open(self.pid)
                 self._pipes.watch(descriptor, lambda: self._on_exit(descriptor))
                 return
-        waiting = self._loop.run_in_executor(None, self._process.wait)
-        waiting.add_done_callback(lambda _: self._on_exit(None))
+        self._look_for_exit()
+
+    def _look_for_exit(self) -> None:
+        """A thread each that waits would leave none for other work when many commands run in the background."""
+        if self._process.poll() is not None:
+            self._on_exit(None)
+            return
+        so_far_s = time.monotonic() - self.started_s
+        self._loop.call_later(min(_LATE_BY * so_far_s, _LATE_S), self._look_for_exit)
 
     def _on_exit(self, descriptor: int | None) -> None:
         if descriptor is not None:
@@ -247,6 +258,7 @@ class RunningCommand:
             self._timer.cancel()
         self._pipes.close_all()
         self.capture.close()
+        self._follower.stop()
         self._guard.forget(self.pid)
         if self._cgroup is not None:
             self._cgroup.remove()

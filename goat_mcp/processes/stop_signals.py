@@ -1,21 +1,21 @@
 """SIGTERM from outside stops the server; SIGTERM from one of its own commands does not.
 
-`pkill -f python` in a command must not end the server that runs it. Only Linux tells who sent a signal; elsewhere
-every SIGTERM counts.
+`pkill -f python` in a command must not end the server that runs it. Only Linux tells who sent a signal. Elsewhere every
+SIGTERM counts: a server that its host cannot stop would be worse than one that a command can. What is left there is
+`commands/self_kill`, which refuses a script that would plainly end the server.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import living_process
 
@@ -44,7 +44,7 @@ class StopSignals:
     @staticmethod
     def block() -> bool:
         """Block SIGTERM in the calling thread. Returns False, and does nothing, where senders are not told."""
-        if sys.platform != "linux":
+        if not platform.HAS_SIGNAL_SENDERS:
             return False
         posix.set_signal_mask(posix.SIG_BLOCK, {signal.SIGTERM})
         return True
@@ -60,9 +60,8 @@ class StopSignals:
 
     def _wait(self) -> None:
         while not self._closed.is_set():
-            info = signal.sigtimedwait({signal.SIGTERM}, _POLL_S)
-            # Interrupted (SIGSTOP and SIGCONT, a debugger), CPython 3.11 may give memory that nobody filled in.
-            if info is not None and info.si_signo == signal.SIGTERM and self._counts(info.si_pid):
+            sender = posix.wait_for_signal(signal.SIGTERM, _POLL_S)
+            if sender is not None and self._counts(sender):
                 self._stop()
 
     def _stop(self) -> None:
@@ -121,7 +120,7 @@ def unblocked_for_children() -> Generator[None]:
 
     It may be held over an `await`, also by several tasks at a time.
     """
-    if not hasattr(signal, "pthread_sigmask") or not isinstance(signal.getsignal(signal.SIGTERM), _WhileUnblocked):
+    if not platform.HAS_SIGNAL_MASKS or not isinstance(signal.getsignal(signal.SIGTERM), _WhileUnblocked):
         yield
         return
     posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM})

@@ -6,12 +6,37 @@ import time
 from collections.abc import Callable
 
 import anyio
+import pytest
 
+from goat_mcp.core import platform
 from goat_mcp.processes.process_table import command_line, living_process, living_processes
 from tests.repetitions import times
 
 PATIENCE_S = times(60, in_full_run=0)
 """What a busy machine is given. At night, when nothing else runs, the bounds that a test names are held to."""
+
+
+LINUX = "linux"
+OTHER = "without /proc and pidfd"
+LINUX_ONLY = (
+    "HAS_PROC",
+    "HAS_PIDFD",
+    "HAS_MEMFD",
+    "HAS_SIGNAL_SENDERS",
+    "HAS_CGROUPS",
+    "HAS_MEMORY_LIMITS",
+)
+"""What processes are handled with on Linux alone, as `core/platform` calls it."""
+
+
+def without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in LINUX_ONLY:
+        monkeypatch.setattr(platform, name, False)
+
+
+_ASSIGNMENTS = "\n".join(f"platform.{name} = False" for name in LINUX_ONLY)
+WITHOUT_LINUX = f"from goat_mcp.core import platform\n{_ASSIGNMENTS}\n"
+"""The same for a program: its first lines."""
 
 
 def alive(pid: int) -> bool:

@@ -119,3 +119,53 @@ async def test_programs_of_our_own_virtual_environment_are_not_on_path(monkeypat
 
 async def test_the_real_login_shell_answers() -> None:
     assert "/usr/bin" in (await LoginPath().read()).split(":")
+
+
+DOUBLE = """#!/bin/sh
+# As `zsh -ilc` does it: the start files of a login, then of an interactive shell, then the command.
+[ "$1" = -ilc ] || exit 1
+. "$HOME/.zprofile"
+. "$HOME/.zshrc"
+eval "$2"
+printf 'Goodbye'
+"""
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["zsh", "double of zsh"])
+async def test_what_start_files_of_zsh_say_and_leave_does_no_harm(
+    tmp_path: Path, real: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, shell = tmp_path / "home", shutil.which("zsh")
+    home.mkdir()
+    (home / ".zprofile").write_text('export PATH="/opt/homebrew/bin:$PATH"\nprintf "No line end"\n')
+    (home / ".zshrc").write_text(
+        "echo PATH=/not/this/one\nread -r answer\necho noise >&2\n"
+        f'{SLEEP} 600 &\nexport PATH="$PATH:$HOME/.volta/bin"\n'
+        '[ "$DISABLE_AUTO_UPDATE" = true ] || exit 1\n[ "$USER" = me ] || exit 1\n'
+    )
+    if not real:
+        double = tmp_path / "zsh"
+        double.write_text(DOUBLE)
+        double.chmod(0o755)
+        shell = str(double)
+    elif shell is None:
+        pytest.skip("there is no zsh here; its double runs")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USER", "me")
+
+    with anyio.fail_after(50):
+        read = await LoginPath(own_path="/usr/bin:/bin", shell=shell, limit_s=10).read()
+
+    assert read == f"/opt/homebrew/bin:/usr/bin:/bin:{home}/.volta/bin"
+
+
+async def test_a_mac_whose_login_shell_does_not_answer_has_the_folders_that_it_would_have_added(tmp_path: Path) -> None:
+    (tmp_path / "etc/paths.d").mkdir(parents=True)
+    (tmp_path / "etc/paths").write_text("/usr/local/bin\n/usr/bin\n/bin\n")
+    (tmp_path / "etc/paths.d/100-rvictl").write_text("/Library/Apple/usr/bin\n\nrelative\n")
+    (tmp_path / "etc/paths.d/go").write_text("/usr/local/go/bin")
+    (tmp_path / "opt/homebrew/bin").mkdir(parents=True)
+
+    read = await LoginPath(own_path="/usr/bin:/bin", shell="/bin/false", root=tmp_path).read()
+
+    assert read == "/usr/bin:/bin:/opt/homebrew/bin:/usr/local/bin:/Library/Apple/usr/bin:/usr/local/go/bin"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
-from tests.processes.processes import wait_until
+from tests.processes.processes import OTHER, WITHOUT_LINUX, running, wait_until
+from tests.processes.test_running_command import unique_sleep
 
 pytestmark = pytest.mark.linux_only("looks at /proc")
 
@@ -59,8 +60,14 @@ def spawn_sleeper(guard: ProcessGuard) -> subprocess.Popen[bytes]:
     return child
 
 
-def test_nothing_survives_an_owner_that_was_killed_whatever_thread_or_session_started_it() -> None:
-    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def owner_of(program: str, kernel: str, *arguments: str) -> subprocess.Popen[bytes]:
+    program = WITHOUT_LINUX + program if kernel == OTHER else program
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_nothing_survives_an_owner_that_was_killed_whatever_thread_or_session_started_it(kernel: str) -> None:
+    owner = owner_of(OWNER, kernel)
     assert owner.stdout is not None
     pids = [int(owner.stdout.readline()) for _ in range(2)]
     environment = Path(f"/proc/{pids[0]}/environ").read_bytes().split(b"\0")
@@ -73,6 +80,52 @@ def test_nothing_survives_an_owner_that_was_killed_whatever_thread_or_session_st
     assert wait_until(lambda: not marked(marker) and not any(alive(pid) for pid in pids), 3)
 
 
+SERVER = """
+import asyncio, os, sys
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.command_start import start_command
+if sys.argv[2] == "hidden":
+    from goat_mcp.processes import process_tree
+    process_tree.environment_contains = lambda pid, text: False
+
+class Guard(ProcessGuard):
+    def watch(self, group, **more):
+        super().watch(group, **more)
+        print(group, flush=True)
+
+async def serve():
+    command = start_command(sys.argv[1], bash="/bin/bash", directory="/", environment={"PATH": os.environ["PATH"]},
+                            guard=Guard(), create_file=lambda stem: None)
+    await command.wait_gone(None)
+asyncio.run(serve())
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "groups"),
+    [
+        ("env -i setsid sleep {} & trap '' TERM; setsid -w bash -c \"trap '' TERM; env -i sleep {}; sleep 600\"", 1),
+        ("(env -i setsid sleep {} & sleep 2) & (setsid sleep {} & sleep 2); kill $$", 3),
+    ],
+    ids=["its parent lives", "its parent was seen"],
+)
+def test_what_left_its_session_without_a_mark_is_ended_too(script: str, groups: int) -> None:
+    sleeps = unique_sleep(), unique_sleep()
+    owner = owner_of(SERVER, OTHER, script.format(*sleeps), "hidden")
+    assert owner.stdout is not None
+    for _ in range(groups):
+        assert owner.stdout.readline().strip().isdigit()
+    assert wait_until(lambda: all(running("sleep", sleep) for sleep in sleeps))
+    if groups > 1:
+        assert wait_until(lambda: not running("sleep", "2"))
+
+    owner.kill()
+    owner.wait(60)
+
+    assert wait_until(lambda: not any(running("sleep", sleep) for sleep in sleeps), 3)
+
+
+@pytest.mark.usefixtures("kernel")
 def test_a_forgotten_group_is_left_alone_when_the_guard_closes() -> None:
     guard = ProcessGuard()
     kept, ended = spawn_sleeper(guard), spawn_sleeper(guard)
@@ -88,6 +141,7 @@ def test_a_forgotten_group_is_left_alone_when_the_guard_closes() -> None:
         kept.wait(60)
 
 
+@pytest.mark.usefixtures("kernel")
 def test_a_guard_that_was_killed_is_replaced_and_knows_the_groups_of_before() -> None:
     guard = ProcessGuard()
     before = children_named_sh()
@@ -102,6 +156,7 @@ def test_a_guard_that_was_killed_is_replaced_and_knows_the_groups_of_before() ->
     assert (first.wait(60), second.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
 
 
+@pytest.mark.usefixtures("kernel")
 def test_the_guard_leaves_by_itself_when_there_is_nothing_to_end() -> None:
     guard = ProcessGuard()
     before = children_named_sh()
@@ -126,6 +181,7 @@ def children_named_sh() -> set[int]:
     return found
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("killed", [False, True], ids=["first guard", "replaced guard"])
 def test_the_last_command_runs_when_nothing_is_left_of_the_others(tmp_path: Path, killed: bool) -> None:
     said = tmp_path / "said"

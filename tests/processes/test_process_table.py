@@ -1,48 +1,90 @@
-"""The process table, from `/proc` and from `ps`, and what works without Linux's own means."""
+"""The process table, and who is signalled, by `/proc` and by psutil."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import signal
+import subprocess
+from collections.abc import Generator
+from dataclasses import replace
 
 import pytest
 
-from goat_mcp.core import platform
-from goat_mcp.processes import process_table
-from goat_mcp.processes.process_table import Process, living_process, living_processes
-from tests.processes.processes import running
-from tests.processes.test_running_command import Runner, unique_sleep
+from goat_mcp.processes.process_table import (
+    Process,
+    command_line,
+    environment_contains,
+    living_process,
+    living_processes,
+    start_clock,
+)
+from goat_mcp.processes.process_tree import send_signal
+from tests.processes.processes import wait_until, without_linux
+from tests.processes.test_running_command import unique_sleep
 
 pytestmark = pytest.mark.posix_only("Unix processes")
 
 
-def this_process(found: list[Process]) -> tuple[int, int, int]:
-    (own,) = [process for process in found if process.pid == os.getpid()]
-    return own.parent, own.group, own.session
+@pytest.fixture
+def sleeper() -> Generator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", unique_sleep()], start_new_session=True, env={**os.environ, "MARK": "here"})
+    assert wait_until(lambda: command_line(process.pid) != "")  # the kernel sets it a moment after the start
+    yield process
+    process.kill()
+    process.wait(60)
 
 
-def test_ps_and_proc_tell_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = (os.getppid(), os.getpgrp(), os.getsid(0))
-
-    assert this_process(living_processes()) == expected
-    monkeypatch.setattr(process_table, "HAS_PROC", False)
-    assert this_process(living_processes()) == expected
+def seen(pid: int) -> Process:
+    (found,) = [process for process in living_processes() if process.pid == pid]
+    assert found == living_process(pid)
+    return found
 
 
-def test_a_process_that_is_not_there_is_none() -> None:
+@pytest.mark.linux_only("compares with what /proc says")
+def test_psutil_and_proc_say_the_same(sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = (os.getpid(), sleeper.pid)
+    by_proc = [replace(seen(pid), started=0) for pid in pids], [command_line(pid) for pid in pids]
+
+    without_linux(monkeypatch)
+
+    assert ([replace(seen(pid), started=0) for pid in pids], [command_line(pid) for pid in pids]) == by_proc
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_process_that_is_not_there_or_has_ended_is_none() -> None:
+    zombie = subprocess.Popen(["true"])
+
+    assert wait_until(lambda: living_process(zombie.pid) is None)
     assert living_process(2**22 + 1) is None
+    assert zombie.pid not in [process.pid for process in living_processes()]
+    zombie.wait(60)
 
 
-@pytest.mark.anyio
-async def test_a_tree_ends_without_proc_and_without_pidfd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sleep = unique_sleep()
-    runner = Runner(tmp_path)
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(process_table, "HAS_PROC", False)
-        elsewhere.setattr(platform, "HAS_PIDFD", False)
-        command = runner.start(f"(sleep {sleep} & sleep {sleep}); echo not reached")
-        command.end_at(0.3)
-        assert await command.wait_gone(60)
+@pytest.mark.usefixtures("kernel")
+def test_a_process_has_started_after_the_clock_was_read() -> None:
+    before = start_clock()
+    process = subprocess.Popen(["sleep", "60"])
 
-    assert (command.exit_code, running("sleep", sleep)) == (143, [])
-    runner.guard.close()
+    try:
+        assert before <= seen(process.pid).started
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_the_environment_is_searched(sleeper: subprocess.Popen[bytes]) -> None:
+    assert environment_contains(sleeper.pid, b"MARK=here")
+    assert not environment_contains(sleeper.pid, b"MARK=there")
+    assert not environment_contains(2**22 + 1, b"MARK=here")
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_process_that_has_got_the_number_of_another_is_not_signalled(sleeper: subprocess.Popen[bytes]) -> None:
+    now = seen(sleeper.pid)
+
+    send_signal(replace(now, started=now.started - 1), signal.SIGKILL)
+    # SIGKILL would have ended it before it sees this.
+    send_signal(now, signal.SIGTERM)
+
+    assert sleeper.wait(60) == -signal.SIGTERM

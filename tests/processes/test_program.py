@@ -14,7 +14,7 @@ from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.program import DRAIN_S, ProgramEnd, run_program
 from tests.e2e.processes import left_after
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("kernel")]
 
 
 @pytest.fixture

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
 import pytest
 
-from goat_mcp.processes import running_command
+from goat_mcp.core import platform
+from goat_mcp.processes import process_tree, running_command
 from goat_mcp.processes.command_start import start_command
 from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.process_table import living_process
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
-from tests.processes.processes import alive, running, soon
+from tests.processes.processes import OTHER, alive, running, soon, without_linux
 
-pytestmark = [pytest.mark.anyio, pytest.mark.posix_only("needs bash")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.usefixtures("kernel"),
+    pytest.mark.posix_only("needs bash"),
+]
+HAS_PROC = platform.HAS_PROC  # as it is, whatever a test hides
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
@@ -213,7 +220,9 @@ async def test_output_that_still_arrives_is_waited_for_but_not_for_ever(
         "(sleep {} & sleep 0.2; kill -STOP $!) & sleep 1000",
     ],
 )
-async def test_ending_a_command_ends_all_it_started(runner: Runner, start: str) -> None:
+async def test_ending_a_command_ends_all_it_started(runner: Runner, kernel: str, start: str) -> None:
+    if kernel == OTHER and start.startswith("(env -i setsid"):
+        pytest.skip("left its session, lost its parent at once and has no marker: only its pipe tells, only in /proc")
     sleep = unique_sleep()
     command = runner.start(start.format(sleep))
     assert await soon(lambda: running("sleep", sleep) != [])
@@ -269,11 +278,69 @@ async def test_a_stopped_process_sees_term_before_it_is_killed(runner: Runner) -
 
 async def test_descriptors_are_given_back(runner: Runner) -> None:
     await runner.run("true")
-    before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0  # noqa: PTH208  # a count
+    before = len(os.listdir("/proc/self/fd")) if HAS_PROC else 0  # noqa: PTH208  # a count
 
     for _ in range(20):
         command = runner.start("true")
         assert await command.wait_gone(60)
 
     # It has closed its own descriptor when it returns.
-    assert await soon(lambda: (len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0) <= before)  # noqa: PTH208
+    assert await soon(lambda: (len(os.listdir("/proc/self/fd")) if HAS_PROC else 0) <= before)  # noqa: PTH208
+
+
+class NotedGuard(ProcessGuard):
+    """Remembers which groups it was ever to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watched: list[int] = []
+        self.forgotten: list[int] = []
+
+    def watch(self, group: int, *, is_command: bool = False) -> None:
+        self.watched.append(group)
+        super().watch(group, is_command=is_command)
+
+    def forget(self, group: int) -> None:
+        self.forgotten.append(group)
+        super().forget(group)
+
+
+async def test_what_was_once_seen_with_a_parent_of_the_command_ends_with_it(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hidden(pid: int, text: bytes) -> bool:
+        return False  # macOS shows no environment of its own programs
+
+    without_linux(monkeypatch)
+    monkeypatch.setattr(process_tree, "environment_contains", hidden)
+    runner.guard = guard = NotedGuard()
+    sleep, gone_on = unique_sleep(), runner.folder / "gone on"
+    command = runner.start(f"(setsid sleep {sleep} & until [ -e '{gone_on}' ]; do sleep 0.05; done) & wait; sleep 1000")
+    assert await soon(lambda: running("sleep", sleep) != [])
+    (escaped,) = running("sleep", sleep)
+    assert await soon(lambda: escaped in guard.watched)
+
+    gone_on.touch()
+    assert await soon(lambda: running("sleep", "1000") != [])
+    found = living_process(escaped)
+    assert found is not None and found.parent not in (command.pid, os.getpid())
+    await command.end()
+
+    assert running("sleep", sleep) == []
+    assert set(guard.watched) == set(guard.forgotten)
+
+
+async def test_many_commands_in_the_background_take_no_thread_each(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_linux(monkeypatch)
+    threads = os.cpu_count() or 1
+    commands = [runner.start("exec sleep 1000 >/dev/null 2>&1") for _ in range(threads + 5)]
+
+    with anyio.fail_after(60):
+        assert await asyncio.to_thread(lambda: "a thread is left") == "a thread is left"
+        assert (await runner.run("exit 3"))[0] == 3
+
+    for command in commands:
+        await command.end()
+    assert all(not alive(command.pid) for command in commands)

@@ -16,6 +16,7 @@ from goat_mcp.processes import stop_signals
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import Process
 from goat_mcp.processes.stop_signals import StopSignals
+from tests.processes.processes import WITHOUT_LINUX
 
 pytestmark = pytest.mark.linux_only("only Linux names the sender of a signal")
 
@@ -145,3 +146,32 @@ def signal_by_a_process_that_ends_at_once(pid: int) -> None:
     process = subprocess.Popen(["/bin/sh", "-c", f"kill -s STOP {pid}; kill -s TERM {pid}"])
     process.wait(60)
     subprocess.run(["/bin/sh", "-c", f"kill -s CONT {pid}"], check=True)
+
+
+STOPPED_WITHOUT_SENDERS = """
+import asyncio, os, sys
+from goat_mcp.processes.command_start import start_command
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.server.run import stopping_on_signals
+
+async def serve():
+    guard, stop = ProcessGuard(), asyncio.Event()
+    with stopping_on_signals(stop.set, guard):
+        command = start_command("sleep 600", bash="/bin/bash", directory="/", environment={"PATH": os.environ["PATH"]},
+                                guard=guard, create_file=lambda stem: None)
+        print("up", flush=True)
+        await stop.wait()
+        print("stopped", flush=True)
+        guard.close()
+asyncio.run(serve())
+"""
+
+
+def test_where_senders_are_unknown_the_first_signal_stops_although_a_command_runs() -> None:
+    with server("", WITHOUT_LINUX + STOPPED_WITHOUT_SENDERS) as process:
+        assert process.stdout is not None and process.stdout.readline() == "up\n"
+
+        signal_by_a_process_that_ends_at_once(process.pid)
+
+        assert process.stdout.readline() == "stopped\n"
+        assert process.wait(60) == 0

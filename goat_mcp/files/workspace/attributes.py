@@ -1,6 +1,6 @@
 """What a file has beside its content (owner, mode, access lists, ...), and giving it to the one that replaces it.
 
-The one place for it: each system has its own. Windows keeps what a new file gets from its folder.
+The one place for it: each system has its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from goat_mcp.core import platform, posix
+from goat_mcp.files.workspace import windows_directory
 from goat_mcp.files.workspace.directory import Directory
 
 NEW_FILE_MODE = 0o666
@@ -29,6 +30,8 @@ def give_new_mode(fd: int, mode: int | None) -> None:
 def give_attributes(directory: Directory, name: str, fd: int) -> None:
     """Those of a file to an open one: owner, extended attributes (ACLs are some) and mode, in the order in which none
     undoes another."""
+    if platform.SYSTEM == "windows":
+        windows_directory.give_attributes(directory, name, fd)
     if not platform.HAS_FILE_MODES:
         return
     found, mine = directory.stat(name), os.fstat(fd)

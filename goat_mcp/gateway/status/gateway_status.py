@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from goat_mcp.calls.hooks.command import HookCommand
 from goat_mcp.commands.bash_call import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.core.rights import Rights
@@ -161,6 +162,8 @@ class GatewayStatus:
         counts in a sandbox of bubblewrap only, or nothing."""
         if not self._settings.bash.max_processes:
             return {"kind": "none", "reason": "bash.max_processes is 0"}
+        if not platform.HAS_CGROUPS:
+            return {"kind": "none", "reason": "this system counts all processes of a user, never those of a command"}
         cgroups = self._services.cgroups()
         if not cgroups.is_needed:
             return {"kind": "rlimit", "reason": ""}

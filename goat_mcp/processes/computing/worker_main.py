@@ -7,34 +7,28 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
+
+from goat_mcp.core import platform, posix
 
 
 def limit_resources(*, cpu_s: int, memory_bytes: int) -> None:
-    """From now on this process gets no more than that, and writes no file."""
-    if sys.platform == "win32":
-        return
-    import resource
+    """From now on this process gets no more than that, and writes no file, if the system has such limits.
 
-    for kind, most in (
-        (resource.RLIMIT_CPU, cpu_s),
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        # Not every system has every limit, and a lower one may be in force.
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
+    Its parent sees to its memory if the system does not (`memory_watch`).
+    """
+    posix.limit_resource("CPU", cpu_s)
+    posix.limit_resource("AS", memory_bytes)
+    posix.limit_resource("CORE", 0)
+    posix.limit_resource("FSIZE", 0)
 
 
 LIMIT_S = 2.0
 MAX_BYTES = 10 * 1024 * 1024
 """Of what goes in, and of what comes out."""
 _CPU_S = 4
-_MEMORY_BYTES = 768 * 1024 * 1024
+MEMORY_BYTES = 768 * 1024 * 1024
 _NO_MEMORY = 125
 
 
@@ -48,7 +42,7 @@ class Refused(Exception):
 
 def serve(work: Callable[[Mapping[str, Any], bytes], bytes]) -> None:
     """Do the one piece of work on standard input, and exit."""
-    limit_resources(cpu_s=_CPU_S, memory_bytes=_MEMORY_BYTES)
+    limit_resources(cpu_s=_CPU_S, memory_bytes=MEMORY_BYTES)
     with open(0, "rb", closefd=False) as source:
         head = json.loads(source.readline())
         body = source.read()
@@ -70,11 +64,11 @@ def serve(work: Callable[[Mapping[str, Any], bytes], bytes]) -> None:
 def _start_timer() -> None:
     """Time of the processor: what a busy machine does meanwhile is not the work's fault. The system ends the process
     wherever it is stuck, inside a pattern of `re` too."""
-    if sys.platform != "win32":
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
+    if platform.HAS_CPU_TIMERS:
+        signal.signal(posix.SIGPROF, signal.SIG_DFL)
+        posix.set_cpu_timer(LIMIT_S)
 
 
 def _stop_timer() -> None:
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_PROF, 0)
+    if platform.HAS_CPU_TIMERS:
+        posix.set_cpu_timer(0)

@@ -22,7 +22,8 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.processes import windows_environment
 from goat_mcp.processes.launch import Confined, Launch
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
-from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
+from goat_mcp.processes.process_table import start_clock
+from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.stop_signals import unblocked_for_children
 from goat_mcp.processes.windows_program import find_program, program_start
 from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
@@ -55,7 +56,7 @@ async def stdio_transport(
     if guard is not None:
         guard.start()
     plan = await _plan([program, *launch.args], launch, environment, {MARKER_VARIABLE: marker}, confine)
-    not_before = boot_ticks()
+    not_before = start_clock()
     try:
         with unblocked_for_children():
             transport, process = await asyncio.get_running_loop().subprocess_exec(
