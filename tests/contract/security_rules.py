@@ -120,7 +120,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-10",
         "A search follows no link out, survives loops, ends in time, and takes nothing for an option.",
-        "files/search/ripgrep files/search/engine processes/landlock",
+        "files/search/ripgrep files/search/engine processes/linux_landlock",
         "contract/test_file_cases.py::test_fs_31_a_search_follows_no_link_out "
         "contract/test_file_cases.py::test_fs_32_what_looks_like_an_option_is_none "
         "contract/test_file_cases.py::test_a_search_survives_links_in_a_circle",
