@@ -144,7 +144,7 @@ def _start(script: str, directory: Path, **more: Any) -> RunningCommand:
         directory=directory,
         environment={"PATH": "/usr/bin:/bin"},
         guard=ProcessGuard(),
-        create_file=lambda name: (directory / name, os.open(directory / name, os.O_RDWR | os.O_CREAT)),
+        create_file=lambda stem: (directory / stem, os.open(directory / stem, os.O_RDWR | os.O_CREAT)),
         **given,
     )
 
@@ -189,8 +189,8 @@ class TestCommands:
         assert command.capture.total == sum(len(f"line {number}\n") for number in range(20_000))
 
     async def test_its_two_outputs_can_be_kept_apart(self, jobs: GroupJobs, tmp_path: Path) -> None:
-        def create(name: str) -> tuple[Path, int]:
-            return tmp_path / name, os.open(tmp_path / name, os.O_RDWR | os.O_CREAT)
+        def create(stem: str) -> tuple[Path, int]:
+            return tmp_path / stem, os.open(tmp_path / stem, os.O_RDWR | os.O_CREAT)
 
         streams = SeparateStreams(create)
 
