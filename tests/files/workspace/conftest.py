@@ -41,7 +41,13 @@ class Ground:
         return [name for _, _, names in os.walk(self.top) for name in names if name.startswith(".goat-mcp-")]
 
 
-@pytest.fixture(params=["openat2", "name by name", "as macOS has it"])
+@pytest.fixture(
+    params=[
+        pytest.param("openat2", marks=pytest.mark.linux_only("a call of Linux")),
+        "name by name",
+        "as macOS has it",
+    ]
+)
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     if request.param == "as macOS has it":
         open_as_on_macos(monkeypatch)
