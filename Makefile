@@ -16,7 +16,7 @@ endif
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit surroundings lint types quick-lint generated dist mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+.PHONY: setup demo test test-all unit surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and "goat-mcp needs Python 3.11 or newer; %s is %s. \
   Name another one: make demo PYTHON=python3.12" % (sys.executable, sys.version.split()[0]))
@@ -39,6 +39,16 @@ demo: setup
 test: setup
 	@$(MAKE) --no-print-directory -j2 quick-lint surroundings
 	@$(MAKE) --no-print-directory -j2 types unit
+
+# What a Mac would run, by a Python on Linux that takes itself for one. tests/simulated/macos.py says what that shows.
+MAC_TESTS := tests/tools tests/files tests/processes tests/commands tests/upstreams tests/state tests/calls tests/cli
+
+macos-simulated: setup
+	@$(BIN)/python -m tests.simulated.macos -m pytest -p tests.simulated.mac_tests -n $(WORKERS) --dist loadgroup $(MAC_TESTS)
+
+# What Windows would run, by a Python for Windows below .windows/, under Wine. scripts/windows_python.py says what that is.
+windows-under-wine: setup
+	@$(BIN)/python -m scripts.windows_python -m pytest -m "not e2e" $(WINDOWS_TESTS)
 
 # Every case, as many repetitions as the contract says, and the agents that run through a LiteLLM proxy.
 test-all: setup

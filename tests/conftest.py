@@ -7,15 +7,17 @@ import os
 import signal
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests import quick_start
 from tests.contract.attack_cases import count_line
+from tests.not_on_windows import NOT_ON_WINDOWS
 from tests.repetitions import examples, is_full
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
@@ -32,6 +34,9 @@ if platform.SYSTEM != "windows":
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -70,9 +75,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    if platform.SYSTEM != "windows":
+        return None
+    return collection_path.relative_to(_ROOT).as_posix() in NOT_ON_WINDOWS or None
+
+
 def why_not_here(item: pytest.Item) -> list[str]:
-    """The only way to leave out a test for the system's sake: the markers `linux_only` and `posix_only`."""
+    """What the test's markers ask for and this machine has not. For the system's sake nothing else leaves out a test
+    but `not_on_windows.py`: files that cannot even be imported there."""
+    is_root = platform.HAS_FILE_MODES and posix.geteuid() == 0
     reasons: list[str] = []
+    if not is_root:
+        reasons += [f"root only: {mark.args[0]}" for mark in item.iter_markers("root_only")]
+    if is_root or platform.SYSTEM == "windows":
+        reasons += [f"not as root: {mark.args[0]}" for mark in item.iter_markers("not_as_root")]
     if platform.SYSTEM != "linux":
         reasons += [f"Linux only: {mark.args[0]}" for mark in item.iter_markers("linux_only")]
     if platform.SYSTEM == "windows":
@@ -112,3 +129,6 @@ def pytest_collection_finish() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How many of the agreed attacks the tests run, however few of them this run was asked for."""
     terminalreporter.write_line(count_line())
+    if platform.SYSTEM == "windows":
+        for place, reason in NOT_ON_WINDOWS.items():
+            terminalreporter.write_line(f"not on Windows: {place}: {reason}")

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import psutil
+
 CTRL_C = b"\x03"
 _SEQUENCES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])")
 
@@ -94,8 +96,8 @@ class TerminalSession:
     def wait_for_question(self, text: str) -> None:
         """Read until `text` is shown and the command sleeps in its read: CPython loses a signal that comes between."""
         self.wait_for(text)
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        self.wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", "it does not read")
+        process = psutil.Process(self.process.pid)
+        self.wait_until(lambda: process.status() == psutil.STATUS_SLEEPING, "it does not read")
 
     def wait_until(self, happens: Callable[[], bool], otherwise: str, timeout_s: float = 30.0) -> None:
         """Read until `happens`."""

@@ -5,7 +5,6 @@ What a run says is read from the files that the suite leaves, not from what it p
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 import shutil
@@ -14,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from goat_mcp.state.file_lock import exclusive
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "node"
@@ -134,8 +135,7 @@ def find_suite() -> Suite:
         raise NoSuite("needs npm on PATH to install the conformance suite")
     if npm is not None:
         # Parallel test workers come here at the same time; one of them installs.
-        with (FOLDER / "package.json").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with exclusive(FOLDER / "package.json"):
             if not stamp.exists():
                 _install(npm, stamp)
     program = _new_enough_node()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.state.file_lock import exclusive
 from tests.e2e.goat import HttpGoat, Launch
 
 FOLDER = Path(__file__).parent / "node"
@@ -92,8 +92,7 @@ def _install(stamp: Path) -> None:
     if npm is None:
         pytest.skip("needs npm (there is `node`, but no `npm` on PATH) to install the packages of tests/e2e/node")
     # Parallel test workers come here at the same time; one of them installs.
-    with (FOLDER / "package.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with exclusive(FOLDER / "package.json"):
         if stamp.exists():
             return
         command = [npm, "install", "--silent", "--no-progress"]

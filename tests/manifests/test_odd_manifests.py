@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert [tool.name for tool in read.tools] == ["tide"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every directory")
+@pytest.mark.not_as_root("root may look into every directory")
 def test_a_directory_that_may_not_be_looked_into_leaves_the_others_alone(tmp_path: Path) -> None:
     put(tmp_path / "a", TOOL)
     (tmp_path / "a").chmod(0)

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.e2e.node_side import FOLDER, find_node
 
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WORKFLOWS: dict[str, dict[str, Any]] = {file.stem: yaml.safe_load(file.read_text()) for file in FILES}
+READ = {"contents": "read"}
 BROKEN = """
 on: push
 jobs:
@@ -74,9 +76,7 @@ def test_a_job_may_do_only_what_it_names_and_only_those_that_publish_prove_who_t
 
     assert proving == {name for name, _ in jobs() if name.startswith("publish-")}
     assert {name: job["permissions"] for name, job in jobs() if name not in proving} == {
-        "test": {"contents": "read"},
-        "demo": {"contents": "read"},
-        "build": {"contents": "read"},
+        **dict.fromkeys(("lint", "test", "test-windows", "conformance", "macos-simulated", "demo", "build"), READ),
         "notes": {"contents": "write"},
     }
     # Nothing of the repository runs where a token can be had.
@@ -90,8 +90,25 @@ def test_each_action_has_a_version_tag() -> None:
     assert [action for action in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+)*", action)] == []
 
 
-def test_a_change_is_tested_as_a_developer_does_it() -> None:
-    assert steps(WORKFLOWS["ci"]["jobs"]["test"]) == "make test"
+def test_a_change_is_tested_as_a_developer_does_it_on_three_systems_with_three_pythons() -> None:
+    jobs = WORKFLOWS["ci"]["jobs"]
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    pythons = [words[-1] for words in map(str.split, classifiers) if words[-1].startswith("3.")]
+
+    assert steps(jobs["test"]) == "make test"
+    assert jobs["test"]["strategy"]["matrix"] == {"os": ["ubuntu-latest", "macos-latest"], "python": pythons}
+    assert jobs["test-windows"]["runs-on"] == "windows-latest"
+    assert jobs["test-windows"]["strategy"]["matrix"] == {"python": pythons}
+    assert "scripts.run_tests" in steps(jobs["test-windows"])
+
+
+def test_the_windows_job_does_what_make_does_in_other_words() -> None:
+    """Windows has no make. Whoever changes one of them finds the other here."""
+    makefile = (ROOT / "Makefile").read_text()
+    job = steps(WORKFLOWS["ci"]["jobs"]["test-windows"])
+
+    for words in ("--constraint constraints.txt --editable . --group dev", "-m scripts.run_tests", "--dist loadgroup"):
+        assert words in makefile and words in job
 
 
 def test_a_release_is_a_tag_that_is_checked_tested_and_built_before_it_is_published() -> None:

@@ -16,7 +16,7 @@ ABSENT = (
 )
 """How the reasons begin of tests that find out by themselves that something is absent which no Mac has."""
 
-OTHER_USER = ("root may write everywhere", "root may look into every directory", "only root can give")
+OTHER_USER = ("root only: ", "not as root: ")
 """How those begin that ask for another user than the one who runs this."""
 
 

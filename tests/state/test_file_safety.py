@@ -79,7 +79,7 @@ def below_a_folder_all_can_write(file: Path) -> None:
     file.parent.parent.chmod(0o777)
 
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+needs_root = pytest.mark.root_only("nobody else can give a file away")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -153,7 +152,7 @@ def test_a_file_that_others_could_have_read_or_that_is_damaged_gives_nothing(in_
         assert str(path) in str(refused.value) and CANARY not in str(refused.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.not_as_root("root may write everywhere")
 def test_a_state_directory_that_cannot_be_written_is_named(in_file: SecretStore, state: StateDirectory) -> None:
     state.folder().chmod(0o500)
 

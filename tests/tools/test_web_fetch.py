@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import os
 import re
 import stat
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from goat_mcp.core.context import ToolContext
@@ -24,6 +24,7 @@ from goat_mcp.tools import web_fetch
 from goat_mcp.web.http.target import parse_target
 from goat_mcp.web.pages import pages as conversion
 from goat_mcp.web.pages.robots import Robots
+from tests.own_process import resident_bytes
 from tests.tools.fetching import Repeating, ScriptedModel, WatchedGuard, WebDesk, page_text
 from tests.web.http.certificates import self_signed
 from tests.web.http.local_server import Answer, LocalServer, page, redirect, serving
@@ -760,10 +761,6 @@ def endless(head: bytes, piece: bytes = b"0123456789abcde\n" * 4_096) -> Any:
     return write
 
 
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def saved(path: Path) -> tuple[bytes, int]:
     return path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
 
@@ -773,11 +770,7 @@ async def gone(guard: WatchedGuard) -> None:
     with anyio.fail_after(60):
         await guard.has_forgotten.wait()
     assert guard.watched == guard.forgotten != []
-    assert not any(exists(pid) for pid in guard.watched)
-
-
-def exists(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+    assert not any(psutil.pid_exists(pid) for pid in guard.watched)
 
 
 def _public(address: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from goat_mcp.core.calling_client import ClientRequest
@@ -52,9 +53,8 @@ def lines(log: Path) -> list[str]:
 
 def is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-        return not Path("/proc").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 
@@ -287,7 +287,7 @@ async def test_a_call_right_after_a_death_was_noticed_never_ran_and_is_tried_aga
             pid = pid_of(log)
             os.kill(pid, signal.SIGKILL)
             # Reaped, and the event loop has had a turn to hear of it; the connection itself still drains.
-            await running.until(lambda pid=pid: not Path(f"/proc/{pid}").exists())
+            await running.until(lambda pid=pid: not psutil.pid_exists(pid))
             await anyio.sleep(0.02)
             states.append(running.status("raw").state)
             texts.append((await running.call("mcp__raw__ping")).text)

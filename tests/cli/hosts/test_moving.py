@@ -263,7 +263,7 @@ def test_a_write_protected_file_is_left_alone(tmp_path: Path) -> None:
     assert desk.file.stat().st_mode & 0o777 == 0o444
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.root_only("nobody else can give files away")
 def test_a_file_of_another_user_keeps_its_owner(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"a": {"command": "a"}}}')
     os.chown(desk.file, 12345, 12345)

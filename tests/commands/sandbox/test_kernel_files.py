@@ -29,7 +29,7 @@ OPENED = (
 )
 """Prints every file that could be opened, without O_TRUNC."""
 EVERYWHERE = OPENED.format(places="/proc /sys")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="as root only")
+needs_root = pytest.mark.root_only("gives its processes another user")
 
 
 def looked_at(output: str) -> tuple[list[str], int]:

@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from goat_mcp.files.changes.change import Author, Content
 from goat_mcp.files.changes.journal import JournalLimits
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import FileVersion
+from goat_mcp.files.workspace.directory import descriptor_path
 from tests.files.changes.keeping import Desk, notebook
 
 pytestmark = pytest.mark.anyio
@@ -90,8 +92,8 @@ async def test_where_no_link_can_be_made_a_large_content_is_copied(desk: Desk, m
     path = desk.file("f", LARGE)
     link = os.link
 
-    def link_on_this_file_system(source: object, target: object, **options: object) -> None:
-        if "blobs" in str(Path(f"/proc/self/fd/{options['dst_dir_fd']}").readlink()):
+    def link_on_this_file_system(source: object, target: object, **options: Any) -> None:
+        if "blobs" in str(descriptor_path(options["dst_dir_fd"])):
             raise OSError(18, "Invalid cross-device link")
         link(source, target, **options)  # type: ignore[call-overload]  # as it came
 

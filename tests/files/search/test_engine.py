@@ -29,6 +29,7 @@ from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.landlock import Landlock
 from goat_mcp.tools import glob, grep
 from tests.files.search.search_tools import Folder, folder
+from tests.own_process import children, open_files
 
 pytestmark = pytest.mark.anyio
 _IN_ACCESS = 0x01
@@ -47,14 +48,6 @@ def fake_rg(folder: Path, script: str) -> str:
     return str(path)
 
 
-def children() -> set[int]:
-    found: set[int] = set()
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):  # a thread that has ended meanwhile
-            found.update(map(int, (task / "children").read_text().split()))
-    return found
-
-
 @pytest.fixture
 def new_children() -> Callable[[], set[int]]:
     """The child processes since the test began. Guards of other tests' gateways live as long as this process."""
@@ -67,10 +60,6 @@ async def true_within(limit_s: float, is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < ends_at_s
         await anyio.sleep(0.01)
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 class TestBrokenRipgrep:
@@ -258,7 +247,7 @@ class TestTime:
             files.write(f"{number}.txt", "x\n" * 500)
         await files.content("x")
         gc.collect()
-        before = (open_descriptors(), threading.active_count())
+        before = (open_files(), threading.active_count())
 
         for _ in range(5):
             await files.content("x", head_limit=3)
@@ -268,7 +257,7 @@ class TestTime:
 
         # a stopped timer's thread takes a moment to end
         await true_within(60, lambda: threading.active_count() <= before[1])
-        await true_within(60, lambda: open_descriptors() <= before[0] and not new_children())
+        await true_within(60, lambda: open_files() <= before[0] and not new_children())
 
     async def test_a_guard_knows_of_what_runs_and_forgets_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.files.workspace import directory
-from goat_mcp.files.workspace.directory import Directory, PosixDirectory
+from goat_mcp.files.workspace.directory import Directory, PosixDirectory, descriptor_path
 
 
 def as_made(name: str) -> str:
@@ -61,8 +61,8 @@ def fold_names(patch: pytest.MonkeyPatch, top: Path, disk: Callable[[str], str] 
 
         def own_name(self, name: str) -> str:
             """How the entry that a name means is spelled; how it would be stored, if there is none."""
-            here = Path(f"/proc/self/fd/{self.fileno()}")
-            if name == "." or not here.readlink().is_relative_to(top):
+            here = Path(descriptor_path(self.fileno()) or "")
+            if name == "." or not here.is_relative_to(top):
                 return name
             alike = [found.name for found in here.iterdir() if _folded(found.name) == _folded(name)]
             return alike[0] if alike else disk(name)

@@ -55,7 +55,7 @@ def stop_in_a_write(writer: subprocess.Popen[bytes], top: Path) -> list[str]:
     while time.monotonic() < limit_s:
         wait_for_temp(top)
         writer.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, writer.pid, os.WSTOPPED)  # a signal only asks: the system call under way still ends
+        os.waitpid(writer.pid, os.WUNTRACED)  # a signal only asks: the system call under way still ends
         filled = [name for name in names_in(top) if is_temp_name(name) and (top / name).stat().st_size > 0]
         if filled:
             return filled

@@ -206,6 +206,7 @@ def test_nobody_else_can_read_a_file_while_it_is_written(ground: Ground, monkeyp
     assert set(modes) == {0o600}
 
 
+@pytest.mark.linux_only("Python has extended attributes on Linux alone")
 def test_owner_and_extended_attributes_are_kept(ground: Ground) -> None:
     path = ground.top / "a"
     path.write_bytes(b"old")
@@ -222,6 +223,7 @@ def test_owner_and_extended_attributes_are_kept(ground: Ground) -> None:
     assert os.getxattr(path, "user.note") == b"kept"
 
 
+@pytest.mark.linux_only("access lists as attributes of a file")
 def test_a_folders_default_rights_do_not_widen_a_files(ground: Ground) -> None:
     path = ground.top / "a"
     path.write_bytes(b"old")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.computing.worker_process import ComputingLimiter
 from tests.manifests.calling import Caller
 from tests.manifests.declared import eventually
+from tests.own_process import children
 
 pytestmark = pytest.mark.anyio
 
@@ -119,15 +119,6 @@ async def test_who_is_cancelled_gives_the_place_back() -> None:
     with anyio.fail_after(BOUND_S):
         async with limiter.permit(caller("cem"), "the query"):
             pass
-
-
-def children() -> list[str]:
-    """The processes that this one has started."""
-    found: list[str] = []
-    for file in Path("/proc/self/task").glob("*/children"):
-        with suppress(OSError):  # a thread that has ended meanwhile
-            found += file.read_text().split()
-    return found
 
 
 SLOW = {"text": "a" * 40 + "!", "operations": [{"op": "regex", "pattern": "(a+)+$"}]}

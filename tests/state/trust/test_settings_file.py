@@ -102,7 +102,7 @@ def given_away(file: Path) -> None:
 
 
 posix = pytest.mark.posix_only("owners and modes are POSIX's")
-as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
+as_root = pytest.mark.root_only("nobody else can give a file away")
 
 
 @pytest.mark.parametrize(
