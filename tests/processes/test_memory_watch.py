@@ -50,7 +50,7 @@ async def test_a_computation_that_takes_too_much_memory_is_too_large(monkeypatch
     assert refused.value.code is ErrorCode.TOO_LARGE
 
 
-@pytest.mark.linux_only("other kernels keep no such limit")
+@pytest.mark.linux_only("its kernel sets the bound")
 def test_nobody_looks_where_the_kernel_does() -> None:
     with taking(300) as process:
         assert process.stdout is not None and process.stdout.readline() == "has it\n"

@@ -93,9 +93,29 @@ _ROWS = (
     _Row(
         "/proc",
         "to find processes that left their group, and who opened a connection",
-        "a process that leaves its group can go on after its command",
+        "what leaves its session is followed by its parents; a program of the system that loses them at once can go on",
         lambda: platform.HAS_PROC,
         _POSIX,
+    ),
+    _Row(
+        "senders of signals",
+        "to tell the SIGTERM of a command from that of the host",
+        "every SIGTERM stops the server, also one that a command sends",
+        lambda: platform.HAS_SIGNAL_SENDERS,
+        _POSIX,
+    ),
+    _Row(
+        "cgroups",
+        "to limit the processes of a command also if root runs it",
+        "bash.max_processes has no effect: the system counts all processes of a user",
+        lambda: platform.HAS_CGROUPS,
+        _POSIX,
+    ),
+    _Row(
+        "memory limits",
+        "to bound the memory of handlers and computations",
+        "they are looked at ten times a second and killed when they have more; bash.max_memory_bytes has no effect",
+        lambda: platform.HAS_MEMORY_LIMITS,
     ),
     _Row(
         "memory files (memfd)",

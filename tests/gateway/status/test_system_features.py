@@ -31,6 +31,9 @@ BY_ATTRIBUTE = {
     "HAS_FILE_MODES": "owner-only files",
     "HAS_EXTENDED_ATTRIBUTES": "extended attributes",
     "HAS_UNIX_SOCKETS": "Unix sockets",
+    "HAS_SIGNAL_SENDERS": "senders of signals",
+    "HAS_CGROUPS": "cgroups",
+    "HAS_MEMORY_LIMITS": "memory limits",
 }
 
 
@@ -60,7 +63,7 @@ def missing(features: list[SystemFeature]) -> list[str]:
 def test_a_complete_linux_is_one_line() -> None:
     features = system_features()
 
-    assert summary(features) == "linux: all 11 features used"
+    assert summary(features) == "linux: all 14 features used"
     assert list(system_findings(features)) == []
 
 
@@ -100,9 +103,9 @@ def test_windows_misses_nothing_that_it_does_in_another_way(monkeypatch: pytest.
 
     features = system_features()
 
-    assert missing(features) == ["directory descriptors", "Landlock", "Unix sockets"]
+    assert missing(features) == ["directory descriptors", "Landlock", "memory limits", "Unix sockets"]
     assert [feature.name for feature in features if feature.is_there] == ["job objects", "owner-only files"]
-    assert summary(features) == "windows: 3 missing, see goat-mcp doctor"
+    assert summary(features) == "windows: 4 missing, see goat-mcp doctor"
 
 
 @pytest.mark.usefixtures("complete")
