@@ -38,6 +38,7 @@ NOT_ON_WINDOWS: dict[str, str] = {
             "tests/cli/test_trust.py",
             "tests/cli/test_why.py",
             "tests/e2e/test_undo_and_review.py",
+            "tests/settings/claude/test_in_force.py",
         ),
         _TERMINAL,
     ),

@@ -160,8 +160,8 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ErrorCode.SANDBOX: (
         "The settings want commands to run in a sandbox, and there is none that works here, or it could not be set up "
         "for this command. Nothing was run.",
-        "Do not look for a way around it. Tell the user the reason in the message: they can install bubblewrap, or "
-        "change the setting `sandbox`.",
+        "Do not look for a way around it. Tell the user the reason in the message: they can install bubblewrap "
+        "(Linux), run goat-mcp in WSL 2 (Windows), or change the setting `sandbox`.",
     ),
     ErrorCode.TASK_UNKNOWN: (
         "There is no background task of this id among yours: it never was, it ended over an hour ago, or it belongs to "

@@ -43,6 +43,9 @@ HAS_FILE_MODES: Final = hasattr(os, "geteuid")
 HAS_ACCESS_LISTS: Final = SYSTEM == "windows"
 """Who may use a file is in a list of its own, which `state/windows_files.py` reads and writes."""
 
+HAS_CHANGE_TIMES: Final = SYSTEM != "windows"
+"""A file has a time that each change of it sets, and that nobody can set back; Windows has the time of its creation."""
+
 HAS_EXTENDED_ATTRIBUTES: Final = hasattr(os, "listxattr")
 
 HAS_PROCESS_GROUPS: Final = hasattr(os, "killpg")
@@ -59,6 +62,12 @@ HAS_UNIX_SOCKETS: Final = SYSTEM != "windows"
 
 HAS_CPU_TIMERS: Final = hasattr(signal, "setitimer")
 """A process can be interrupted after so much time of the processor."""
+
+HAS_NAMESPACES: Final = SYSTEM == "linux"
+"""A program can have processes, mounts and a network of its own, if the system lets this user: bubblewrap, Landlock."""
+
+HAS_SEATBELT: Final = SYSTEM == "macos"
+"""A program can be kept to a profile that names what it may do: sandbox-exec."""
 
 HAS_SIGNAL_SENDERS: Final = HAS_PROC and hasattr(signal, "sigtimedwait")
 """The kernel names the sender of a signal, and what that process is can be looked up."""

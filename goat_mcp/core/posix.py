@@ -35,6 +35,7 @@ SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Windows ends a process at once on SIGTERM, too."""
 SIGCONT: signal.Signals = getattr(signal, "SIGCONT", signal.SIGTERM)
 SIGPROF: signal.Signals = getattr(signal, "SIGPROF", signal.SIGTERM)
+SIGXCPU: signal.Signals = getattr(signal, "SIGXCPU", signal.SIGTERM)
 SIG_BLOCK: int = getattr(signal, "SIG_BLOCK", 0)
 SIG_UNBLOCK: int = getattr(signal, "SIG_UNBLOCK", 0)
 
@@ -244,6 +245,23 @@ else:
 
     def users_temporary_folder() -> str:
         return ""
+
+
+if sys.platform == "linux":
+
+    def since_boot_s() -> float:
+        """How long the system runs, with the time that it slept."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+elif sys.platform == "darwin":
+
+    def since_boot_s() -> float:
+        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+
+else:
+
+    def since_boot_s() -> float:
+        return time.monotonic()
 
 
 if sys.platform == "linux":

@@ -48,7 +48,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     ),
     _R.SANDBOX_UNAVAILABLE: ReasonPage(
         "Its entry wants a sandbox, and none can be made here.",
-        "Install bubblewrap, or take `sandbox` out of the entry.",
+        "Install bubblewrap (Linux), run goat-mcp in WSL 2 (Windows), or take `sandbox` out of the entry.",
     ),
     _R.UNREACHABLE: ReasonPage(
         "Nothing answers under its URL.", "Check the URL and that the server runs; it is tried again by itself."

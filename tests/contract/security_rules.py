@@ -120,7 +120,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-10",
         "A search follows no link out, survives loops, ends in time, and takes nothing for an option.",
-        "files/search/ripgrep files/search/engine processes/landlock",
+        "files/search/ripgrep files/search/engine processes/linux_landlock",
         "contract/test_file_cases.py::test_fs_31_a_search_follows_no_link_out "
         "contract/test_file_cases.py::test_fs_32_what_looks_like_an_option_is_none "
         "contract/test_file_cases.py::test_a_search_survives_links_in_a_circle",
@@ -240,7 +240,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-4",
         "Landlock, where bubblewrap cannot run: files, TCP and signals as far as the kernel's version goes.",
-        "commands/sandbox/landlock commands/sandbox/confined_start",
+        "commands/sandbox/landlock commands/sandbox/linux_confined_start",
         "commands/sandbox/test_landlock.py::test_nothing_outside_is_made_changed_or_removed "
         "commands/sandbox/test_landlock.py::test_what_no_program_needs_cannot_be_read "
         "commands/sandbox/test_landlock.py::test_tcp_is_refused_by_landlock_itself",

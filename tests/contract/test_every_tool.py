@@ -70,7 +70,8 @@ def gateway_in(folder: Path, **settings: Any) -> Gateway:
 def every_tool() -> list[AnyTool]:
     import tempfile
 
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    # Nobody closes this gateway, and Windows removes no open file.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv(TEAMS_VARIABLE, "1")
         return list(gateway_in(Path(folder)).catalog.tools())
 

@@ -1,4 +1,4 @@
-"""Which processes are alive, who started them, and whether a test left some behind. Reads /proc; Linux only."""
+"""Which processes are alive, who started them, and whether a test left some behind."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-PROC = Path("/proc")
+import psutil
+
 POLL_S = 0.2
 
 
@@ -89,28 +89,22 @@ def kill_all(processes: Iterable[Seen]) -> None:
 def _all() -> list[tuple[int, Seen]]:
     """(parent, process) for everything that is not a zombie."""
     found: list[tuple[int, Seen]] = []
-    for folder in PROC.iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            # The name, in brackets, may hold blanks and brackets itself.
-            after_name = (folder / "stat").read_text().rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        except OSError:
-            continue
-        state, parent, started_at = after_name[0], int(after_name[1]), after_name[19]
-        if state not in "ZX":
-            found.append((parent, Seen(int(folder.name), started_at, command)))
+    for process in psutil.process_iter(("pid", "ppid", "status", "cmdline", "create_time")):
+        info = process.info  # pyright: ignore[reportUnknownMemberType]  # by the names above
+        if info["status"] not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            command = " ".join(info["cmdline"] or ())
+            found.append((info["ppid"], Seen(info["pid"], str(info["create_time"]), command)))
     return found
 
 
 def _mentions(pid: int, text: str) -> bool:
-    wanted = text.encode()
     try:
-        if str((PROC / str(pid) / "cwd").readlink()).startswith(text):
+        process = psutil.Process(pid)
+        if process.cwd().startswith(text):
             return True
-        return any(wanted in (PROC / str(pid) / name).read_bytes() for name in ("cmdline", "environ"))
-    except OSError:
+        words = (*process.cmdline(), *(f"{name}={value}" for name, value in process.environ().items()))
+        return any(text in word for word in words)
+    except (psutil.Error, OSError):
         return False
 
 

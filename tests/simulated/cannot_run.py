@@ -6,15 +6,31 @@ what asks for a machine that the simulation has not.
 
 from __future__ import annotations
 
-CANNOT_RUN: dict[str, str] = {}
+_SANDBOX = "runs a command that nobody has to approve, in a sandbox: `sandbox-exec` is not simulated"
+
+_IF_OF_HOOKS = "test_an_if_is_about_the_parts_of_a_command_and_doubt_runs_the_hook"
+_PLAN = "test_what_the_plan_wants_to_run_is_granted_only_where_the_user_ticks_it"
+
+CANNOT_RUN: dict[str, str] = {
+    f"tests/calls/hooks/test_configured.py::{_IF_OF_HOOKS}": _SANDBOX,
+    f"tests/tools/test_exit_plan_mode.py::{_PLAN}": _SANDBOX,
+}
 
 ABSENT = (
     "this kernel has no openat2",
     "this kernel has no Landlock",
+    "this kernel's Landlock",
     "no filter of system calls for this machine",
-    "needs root on Linux",
+    "no cgroup can be made here: needs root on Linux",
+    "no user namespaces here",
+    "no bubblewrap",
+    "bubblewrap cannot work here",
+    "left its session, lost its parent at once and has no marker",
 )
 """How the reasons begin of tests that find out by themselves that something is absent which no Mac has."""
+
+NOWHERE = ("NUL cannot be given to bash",)
+"""And those of cases that no system can run."""
 
 OTHER_USER = ("root only: ", "not as root: ")
 """How those begin that ask for another user than the one who runs this."""

@@ -14,7 +14,7 @@ from types import FrameType
 
 import pytest
 
-from tests.simulated.cannot_run import ABSENT, CANNOT_RUN, OTHER_USER, listed
+from tests.simulated.cannot_run import ABSENT, CANNOT_RUN, NOWHERE, OTHER_USER, listed
 
 SIMULATION = "not on a simulated Mac: "
 MARKED = "Linux only: "
@@ -63,7 +63,7 @@ class _Skips:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped and isinstance(report.longrepr, tuple):
             reason = str(report.longrepr[2]).removeprefix("Skipped: ")
-            if not reason.startswith((SIMULATION, MARKED, *ABSENT, *OTHER_USER)):
+            if not reason.startswith((SIMULATION, MARKED, *ABSENT, *NOWHERE, *OTHER_USER)):
                 self._unlisted[report.nodeid] = reason
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

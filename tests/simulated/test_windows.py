@@ -11,7 +11,6 @@ import pytest
 from tests.simulated.windows import ROOT, names
 
 pytestmark = pytest.mark.linux_only("Windows is simulated on Linux")
-NOT_YET = {"goat_mcp.manifests.node_start"}
 SEEN = """
 import sys
 from tests.simulated.windows import enter
@@ -37,7 +36,7 @@ def test_every_module_can_be_imported_on_windows() -> None:
 
     assert list(problems) == list(names())
     assert {"goat_mcp.state.file_lock", "manifests/ssh_bash/ssh_bash.py"} <= problems.keys()
-    assert {module: problem for module, problem in problems.items() if problem and module not in NOT_YET} == {}
+    assert {module: problem for module, problem in problems.items() if problem} == {}
 
 
 def test_what_only_posix_has_is_missing_for_our_code_alone() -> None:

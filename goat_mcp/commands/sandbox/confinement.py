@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from goat_mcp.commands.sandbox.git_directories import WatchedFolder
 from goat_mcp.commands.sandbox.options import Network
@@ -23,7 +23,9 @@ ETC = (
 """What programs need of /etc, if it exists. Not /etc itself: for root it holds password hashes and keys (R-PROC-2)."""
 
 
-__all__ = ["Bounds", "Confinement", "InnerListener", "Job", "Launch", "ProxyAccess"]
+__all__ = ["Bounds", "Confinement", "ConfinementName", "InnerListener", "Job", "Launch", "ProxyAccess"]
+
+ConfinementName = Literal["bubblewrap", "landlock", "seatbelt"]
 
 
 @dataclass(frozen=True)
@@ -113,14 +115,16 @@ class Confinement(Protocol):
     """One way to confine processes."""
 
     @property
-    def name(self) -> str:
-        """`bubblewrap`, `landlock`."""
-        ...
+    def name(self) -> ConfinementName: ...
 
     @property
     def has_process_namespace(self) -> bool:
-        """Whether it has processes and mounts of its own. Then `Launch.has_process_namespace` is True, and protected
-        and hidden paths below writable ones stay protected and hidden."""
+        """Whether it has processes of its own. Then `Launch.has_process_namespace` is True."""
+        ...
+
+    @property
+    def protects_paths(self) -> bool:
+        """Whether protected and hidden paths below writable ones stay protected and hidden."""
         ...
 
     @property

@@ -2,7 +2,8 @@
 
 It sees names (of CONNECT, of plain HTTP URLs), not what goes through a tunnel: a server with many hosts at one address
 can be asked for another one inside TLS. Runs in the gateway's event loop. `proxy_connection` parses and relays one
-request. In a sandbox with its own network, `confined_start` makes the listening socket; `InnerServer` serves it.
+request. In a sandbox with its own network, `linux_confined_start` makes the listening socket, and
+`linux_inner_server` serves it.
 """
 
 from __future__ import annotations
@@ -12,18 +13,24 @@ import hmac
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from goat_mcp.commands.sandbox.confinement import InnerListener, ProxyAccess
 from goat_mcp.commands.sandbox.launcher import launcher_command, launcher_needs
+from goat_mcp.commands.sandbox.linux_inner_server import InnerServer, Serve
 from goat_mcp.commands.sandbox.options import host_is_among
-from goat_mcp.commands.sandbox.proxy_connection import BadRequest, ProxyRequest, Relay, read_request
+from goat_mcp.commands.sandbox.proxy_connection import (
+    MAX_HEAD_BYTES,
+    BadRequest,
+    ProxyRequest,
+    Relay,
+    read_request,
+)
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http.resolver import Resolve, SystemResolver, addresses_to_dial
 from goat_mcp.web.http.target import Target
 
-MAX_HEAD_BYTES = 64 * 1024
 INNER_PORT = 3128
 """The proxy's port in a network of its own, in which no port is taken."""
 MAX_CONNECTIONS = 192
@@ -33,76 +40,6 @@ _HEAD_S = 20.0
 _DIAL_S = 10.0
 _MAX_ADDRESSES = 4
 _SHOWN_DOMAINS = 8
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-class InnerServer:
-    """Receives a sandbox's listening socket on `channel`, then serves that socket. In `servers` until it is closed."""
-
-    def __init__(self, channel: socket.socket, serve: Serve, servers: set[InnerServer]) -> None:
-        self._channel = channel
-        self._serve = serve
-        self._servers = servers
-        self._server: asyncio.Server | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._clients: set[asyncio.Task[None]] = set()
-        self._is_closed = False
-        servers.add(self)
-
-    def wait(self) -> None:
-        if not self._is_closed:
-            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._receive)
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._servers.discard(self)
-        self._close_channel()
-        if self._server is not None:
-            self._server.close()
-        for client in tuple(self._clients):
-            client.cancel()
-
-    def _close_channel(self) -> None:
-        if self._channel.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._channel.fileno())
-            self._channel.close()
-
-    def _receive(self) -> None:
-        try:
-            _, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            descriptors = []
-        self._close_channel()
-        for descriptor in descriptors:
-            listener = socket.socket(fileno=descriptor)
-            if _listens(listener):
-                listener.setblocking(False)
-                self._starting = asyncio.get_running_loop().create_task(self._start(listener))
-            else:
-                listener.close()
-
-    async def _start(self, listener: socket.socket) -> None:
-        server = await asyncio.start_server(self._accepted, sock=listener, limit=MAX_HEAD_BYTES)
-        self._server = server
-        if self._is_closed:
-            server.close()
-
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = asyncio.current_task()
-        assert client is not None
-        self._clients.add(client)
-        try:
-            await self._serve(reader, writer)
-        finally:
-            self._clients.discard(client)
-
-
-def _listens(listener: socket.socket) -> bool:
-    if listener.family is not socket.AF_INET or listener.type is not socket.SOCK_STREAM:
-        return False
-    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 class _Refused(Exception):
@@ -178,7 +115,7 @@ class DomainProxy:
         in_loop(server.wait)
         descriptor = theirs.detach()
         return InnerListener(
-            launcher=(*launcher_command("confined_start", "listener_main"), str(descriptor), str(INNER_PORT)),
+            launcher=(*launcher_command("linux_confined_start", "listener_main"), str(descriptor), str(INNER_PORT)),
             readable=launcher_needs(),
             descriptor=descriptor,
             environment=_proxy_variables(f"http://127.0.0.1:{INNER_PORT}"),

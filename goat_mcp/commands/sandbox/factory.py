@@ -11,6 +11,7 @@ from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.commands.sandbox.confinement import Confinement
 from goat_mcp.commands.sandbox.landlock import Landlock
 from goat_mcp.commands.sandbox.launcher import launcher_command
+from goat_mcp.commands.sandbox.macos_seatbelt import Seatbelt
 from goat_mcp.commands.sandbox.options import FOLDER, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import PolicyPaths, SandboxPolicy
@@ -18,6 +19,7 @@ from goat_mcp.commands.sandbox.protected_paths import ExistingPaths, HiddenSearc
 from goat_mcp.commands.sandbox.sandbox import Sandbox
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.commands.sandbox.temporary_folders import SESSIONS, SessionFolders
+from goat_mcp.core import platform
 from goat_mcp.state.directory import StateDirectory
 
 
@@ -52,10 +54,14 @@ def sandbox(options: SandboxOptions, services: SandboxServices) -> Sandbox:
         return Placeholders(services.state.folder(FOLDER), clean_up_at_the_end)
 
     def confinements() -> Sequence[Confinement]:
-        return (
-            Bubblewrap(placeholders(), system_call_filter=lambda: system_call_filter(Sockets.NETWORK)),
-            Landlock(),
-        )
+        if platform.HAS_SEATBELT:
+            return (Seatbelt(placeholders()),)
+        if platform.HAS_NAMESPACES:
+            return (
+                Bubblewrap(placeholders(), system_call_filter=lambda: system_call_filter(Sockets.NETWORK)),
+                Landlock(),
+            )
+        return ()
 
     paths = PolicyPaths(
         roots=services.roots,

@@ -1,6 +1,6 @@
 """Landlock, for systems where bubblewrap does not work: which rights a confined program keeps, and what stays open.
 
-The kernel interface is in `processes.landlock`; the process that restricts itself is `confined_start`.
+The kernel interface is in `processes.linux_landlock`; the process that restricts itself is `linux_confined_start`.
 
 A writable tree is writable as a whole: Landlock has no rule that excludes `.git/hooks` from a root, and rules for each
 entry of a root instead would let nobody make a file beside them, not even git its lock. So `Bounds.pinned`,
@@ -17,13 +17,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.commands.sandbox.confinement import ETC, Bounds, Job, Launch
+from goat_mcp.commands.sandbox.confinement import ETC, Bounds, ConfinementName, Job, Launch
 from goat_mcp.commands.sandbox.git_directories import WatchedFolder
 from goat_mcp.commands.sandbox.launcher import launcher_command
 from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.commands.sandbox.temporary_folders import PrivateFolder, remove_stale_folders
-from goat_mcp.processes import landlock as kernel
+from goat_mcp.core import platform
+from goat_mcp.processes import linux_landlock as kernel
 
 _MAX_ENTRIES = 2000
 """Of a protected directory. `.git/hooks` and editors' folders have some dozens."""
@@ -102,8 +103,9 @@ class Landlock:
     `abi` and `machine` are for tests: to lack what another kernel or machine lacks.
     """
 
-    name = "landlock"
+    name: ConfinementName = "landlock"
     has_process_namespace = False
+    protects_paths = False
 
     def __init__(self, *, abi: int | None = None, machine: str | None = None) -> None:
         self._abi = kernel.Landlock().abi if abi is None else abi
@@ -136,7 +138,7 @@ class Landlock:
 
     def missing(self) -> str:
         """Why this cannot be used; empty if it can."""
-        if not sys.platform.startswith("linux"):
+        if platform.SYSTEM != "linux":
             return "Landlock is a part of Linux"
         if self._abi < 1:
             return "this kernel has no Landlock, or it is switched off"
@@ -193,7 +195,7 @@ class Landlock:
             return protected.changes()
 
         return Launch(
-            arguments=(*launcher_command("confined_start", "landlock_main"), *options, "--", *job.arguments),
+            arguments=(*launcher_command("linux_confined_start", "landlock_main"), *options, "--", *job.arguments),
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,

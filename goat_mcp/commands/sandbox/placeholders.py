@@ -161,7 +161,7 @@ def _parsed(line: bytes) -> tuple[list[Path], list[WatchedFolder]]:
 
 def _ended_before(notes: Path) -> float:
     """When the commands of a dead process had ended, if known: at the latest with the system."""
-    started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    started_s = time.time() - posix.since_boot_s()
     with contextlib.suppress(OSError):
         if notes.stat().st_mtime < started_s:
             return started_s

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from goat_mcp.core.errors import ToolError
 from goat_mcp.web.http.target import Target, parse_target
 
+MAX_HEAD_BYTES = 64 * 1024
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,20}) ([!-~]{1,8000}) HTTP/1\.[01]\Z")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*?)[ \t]*\Z")
 _LENGTH = re.compile(rb"[0-9]{1,18}\Z")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,25 +11,31 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 import anyio.to_thread
 
-from goat_mcp.commands.sandbox.confinement import Bounds, Confinement, Job, Launch, ProxyAccess
+from goat_mcp.commands.sandbox.confinement import (
+    Bounds,
+    Confinement,
+    ConfinementName,
+    Job,
+    Launch,
+    ProxyAccess,
+)
 from goat_mcp.commands.sandbox.options import Network, SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import SandboxPolicy
 from goat_mcp.commands.sandbox.protected_paths import HiddenSearch
 from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.domain_proxy import DomainProxy
-
-ConfinementName = Literal["bubblewrap", "landlock", "none"]
 
 
 @dataclass(frozen=True)
 class SandboxState:
     """`name` is the confinement of a command that runs now; `reason` says why it is `none` against the settings."""
 
-    name: ConfinementName
+    name: ConfinementName | Literal["none"]
     wanted: SandboxMode
     reason: str = ""
 
@@ -208,7 +213,7 @@ class Sandbox:
         def bounds_of() -> Bounds:
             bounds = self._policy.of(self.options, proxy, writes_below=writes_below)
             bounds = replace(bounds, temporary=self._temporary.of(principal, session_key))
-            if not confinement.has_process_namespace:
+            if not confinement.protects_paths:
                 return bounds
             if self._hidden is not None:
                 visible = tuple(path for path in (*bounds.writable, *bounds.readable) if path.is_dir())
@@ -243,11 +248,11 @@ class Sandbox:
                     f"{path} is a part of the kernel's settings, which no command in a sandbox may write"
                 )
         visible = (*bounds.writable, *bounds.readable)
-        if not confinement.has_process_namespace:
+        if not confinement.protects_paths:
             for path in bounds.hidden:
                 if any(path.is_relative_to(one) for one in visible):
                     raise _unavailable(
-                        f"{path} is to be hidden and lies in a directory in reach, which needs bubblewrap"
+                        f"{path} is to be hidden and lies in a directory in reach, which {confinement.name} cannot do"
                     )
         return ConfinedProcess(confinement, bounds, directory)
 
@@ -294,18 +299,36 @@ def _try(confinements: Sequence[Confinement]) -> Choice:
         if not (reason := confinement.missing()):
             return Choice(confinement, "; ".join(reasons))
         reasons.append(reason)
-    return Choice(None, "; ".join(reasons) or f"there is none for {sys.platform}")
+    return Choice(None, "; ".join(reasons) or _why_none())
+
+
+def _why_none() -> str:
+    if platform.SYSTEM == "windows":
+        return "goat-mcp has no sandbox on Windows, only in WSL 2"
+    return f"there is none for {platform.SYSTEM}"
 
 
 def _state(choice: Choice, wanted: SandboxMode) -> SandboxState:
     if choice.confinement is None:
         return SandboxState("none", wanted, choice.passed_over)
-    return SandboxState("bubblewrap" if choice.confinement.name == "bubblewrap" else "landlock", wanted)
+    return SandboxState(choice.confinement.name, wanted)
 
 
 def _unavailable(reason: str) -> ToolError:
     return ToolError(
         ErrorCode.SANDBOX,
         f"sandbox unavailable: {reason}",
-        "Nothing was run. Tell the user; they can install bubblewrap, or set sandbox to auto or off.",
+        f"Nothing was run. Tell the user; they can {remedy()}, or set sandbox to auto or off.",
     )
+
+
+_REMEDIES: Mapping[platform.SystemName, str] = {
+    "linux": "install bubblewrap",
+    "macos": "use a system whose /usr/bin/sandbox-exec works",
+    "windows": "run goat-mcp in WSL 2",
+}
+
+
+def remedy() -> str:
+    """What the user can do about a missing sandbox on this system: `install bubblewrap`."""
+    return _REMEDIES[platform.SYSTEM]

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import errno
 import struct
-import sys
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 
 _NUMBERS = {
     # name: (x86_64, aarch64)
@@ -128,7 +127,7 @@ def system_call_filter(
     end them by a limit on their time, which is no signal: it may set limits for itself only.
     """
     if machine is None:
-        machine = posix.machine() if sys.platform == "linux" else ""
+        machine = posix.machine() if platform.SYSTEM == "linux" else ""
     calls = system_call_numbers(machine)
     if not calls:
         return None

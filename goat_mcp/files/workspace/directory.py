@@ -181,6 +181,10 @@ class PosixDirectory:
 
 def open_directory(path: Path) -> Directory:
     """Open an absolute directory, name by name, following no link at all."""
+    if platform.SYSTEM == "windows":
+        from goat_mcp.files.workspace.windows_directory import open_windows_directory  # which has this protocol
+
+        return open_windows_directory(path)
     if not platform.HAS_DIRECTORY_DESCRIPTORS:
         raise ToolError(
             ErrorCode.NOT_CONFIGURED,

@@ -45,7 +45,7 @@ class WorkspacePath:
     @property
     def plain(self) -> str:
         """The same as text, each `..` taken back with the name before it: for rules about paths, not for opening."""
-        return "/" + "/".join(collapse((*split_names(str(self.root)), *self.names)))
+        return absolute(collapse((*split_names(self.root.as_posix()), *self.names)))
 
     def __str__(self) -> str:
         return str(self.path)
@@ -54,6 +54,14 @@ class WorkspacePath:
 def split_names(path: str) -> Names:
     """The names of a path, without empty ones and `.`; `..` is kept."""
     return tuple(name for name in path.split("/") if name not in ("", "."))
+
+
+def absolute(names: Names) -> str:
+    """The path of names counted from the top, on Windows from a drive: `/dir/file`, `C:/dir/file`."""
+    path = "/".join(names)
+    if platform.SYSTEM != "windows":
+        return f"/{path}"
+    return path if len(names) != 1 else f"{path}/"
 
 
 def collapse(names: Iterable[str]) -> Names:
@@ -176,12 +184,15 @@ class Roots:
 
 def private_folder() -> Path:
     """Where the processes of this user meet for locks: the same for all of them, whatever their settings."""
-    if not platform.HAS_FILE_MODES:
-        return Path(os.environ.get("TEMP", ".")) / "goat-mcp"
+    if platform.SYSTEM == "windows":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "goat-mcp" / "locks"
     return Path(f"/tmp/goat-mcp-{posix.getuid()}")  # not TMPDIR: hosts do not pass the same one to all
 
 
 def default_roots() -> list[Path]:
-    """The current directory, unless that is / or home (design D8), or in WSL all of a Windows user's."""
+    """The current directory, unless that is / or home (design D8), or in WSL all of a Windows user's, or where Windows
+    itself is: desktop programs start others there."""
     here = Path.cwd()
+    if platform.SYSTEM == "windows" and here.is_relative_to(os.environ.get("SYSTEMROOT") or "C:\\Windows"):
+        return []
     return [] if here in (Path(here.anchor), Path.home()) or is_too_wide(here) else [here]

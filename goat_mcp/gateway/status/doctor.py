@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from goat_mcp.commands.sandbox.sandbox import SandboxState
+from goat_mcp.commands.sandbox.sandbox import SandboxState, remedy
 from goat_mcp.core import platform
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.gateway.status.system_features import SANDBOX, SystemFeature
@@ -333,7 +333,7 @@ def sandbox_findings(state: SandboxState) -> Iterator[Finding]:
         yield Finding(
             id="no_sandbox",
             detail=f"commands run without a sandbox although the settings want one: {state.reason}",
-            fix="Install bubblewrap, or set `sandbox: off` if that is what you want.",
+            fix=f"Either {remedy()}, or set `sandbox: off` if that is what you want.",
             exit_code=1 if state.wanted == "required" else 0,
         )
 

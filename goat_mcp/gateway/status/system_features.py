@@ -12,7 +12,8 @@ from typing import Any
 from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core import platform
 from goat_mcp.files.workspace.beneath import Kernel
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.environment import login_shell
+from goat_mcp.processes.linux_landlock import Landlock
 
 SANDBOX = "sandbox"
 _EVERYWHERE = ("linux", "macos", "windows")
@@ -92,8 +93,8 @@ _ROWS = (
     ),
     _Row(
         "/proc",
-        "to find processes that left their group, and who opened a connection",
-        "what leaves its session is followed by its parents; a program of the system that loses them at once can go on",
+        "to find what a command started by any trace of it",
+        "a program that left its command before anybody looked can go on after it",
         lambda: platform.HAS_PROC,
         _POSIX,
     ),
@@ -112,16 +113,23 @@ _ROWS = (
         _POSIX,
     ),
     _Row(
-        "memory limits",
-        "to bound the memory of handlers and computations",
-        "they are looked at ten times a second and killed when they have more; bash.max_memory_bytes has no effect",
-        lambda: platform.HAS_MEMORY_LIMITS,
-    ),
-    _Row(
         "memory files (memfd)",
         "to hand a script to bash without a file",
         "a script is in a file without a name while it runs",
         lambda: platform.HAS_MEMFD,
+        _POSIX,
+    ),
+    _Row(
+        "memory limits",
+        "to hold handlers and conversions to their memory",
+        "they are looked at ten times a second, and can take more in between; bash.max_memory_bytes has no effect",
+        lambda: platform.HAS_MEMORY_LIMITS,
+    ),
+    _Row(
+        "login shell",
+        "to give commands the PATH of your terminal",
+        "commands have the PATH that goat-mcp was started with, which a desktop may have cut short",
+        lambda: login_shell() is not None,
         _POSIX,
     ),
     _Row(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -127,7 +126,7 @@ class ComputingLimiter:
 
 SPARE_S = 8.0
 """What a busy machine may take for it beside the time of its processor."""
-_TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name))
+_TIMED_OUT = (-posix.SIGPROF, -posix.SIGXCPU)
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,8 @@ async def _stop(
 
 
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL"})
+_OF_WSL = frozenset({"WSL_INTEROP", "WSL_DISTRO_NAME"})
+"""Without the first one a program of Windows does not always start from WSL."""
 
 
 def child_environment(declared: Mapping[str, str], ours: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -194,10 +196,11 @@ def child_environment(declared: Mapping[str, str], ours: Mapping[str, str] | Non
     source = os.environ if ours is None else ours
     if platform.SYSTEM == "windows":
         return windows_environment.overlaid(windows_environment.kept(source), declared)
+    passed_on = _PASSED_ON | _OF_WSL if platform.IN_WSL else _PASSED_ON
     kept = {
         name: value
         for name, value in source.items()
         # `()` starts an exported shell function, which is code rather than data.
-        if (name.upper() in _PASSED_ON or name.startswith("LC_")) and not value.startswith("()")
+        if (name.upper() in passed_on or name.startswith("LC_")) and not value.startswith("()")
     }
     return {**kept, **declared}

@@ -40,7 +40,7 @@ class Ground:
         return [name for _, _, names in os.walk(self.top) for name in names if name.startswith(".goat-mcp-")]
 
 
-@pytest.fixture(params=["openat2", "name by name"])
+@pytest.fixture(params=[pytest.param("openat2", marks=pytest.mark.linux_only("a call of Linux")), "name by name"])
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     if request.param == "name by name":
         return Kernel(without_openat2=True)

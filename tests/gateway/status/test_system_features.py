@@ -16,7 +16,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.gateway.status import system_features as module
 from goat_mcp.gateway.status.doctor import exit_status, sandbox_findings, system_findings
 from goat_mcp.gateway.status.system_features import SystemFeature, summary, system_features, table
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_call import run
@@ -28,12 +28,12 @@ BY_ATTRIBUTE = {
     "HAS_PROCESS_GROUPS": "process groups",
     "HAS_PROC": "/proc",
     "HAS_MEMFD": "memory files (memfd)",
+    "HAS_MEMORY_LIMITS": "memory limits",
     "HAS_FILE_MODES": "owner-only files",
     "HAS_EXTENDED_ATTRIBUTES": "extended attributes",
     "HAS_UNIX_SOCKETS": "Unix sockets",
     "HAS_SIGNAL_SENDERS": "senders of signals",
     "HAS_CGROUPS": "cgroups",
-    "HAS_MEMORY_LIMITS": "memory limits",
 }
 
 
@@ -45,6 +45,7 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(platform, name, True)
     monkeypatch.setattr(module, "Kernel", lambda: Has(openat2=True))
     monkeypatch.setattr(module, "Landlock", lambda: Has(landlock=True))
+    monkeypatch.setattr(module, "login_shell", lambda: "/bin/bash")
 
 
 class Has:
@@ -63,7 +64,7 @@ def missing(features: list[SystemFeature]) -> list[str]:
 def test_a_complete_linux_is_one_line() -> None:
     features = system_features()
 
-    assert summary(features) == "linux: all 14 features used"
+    assert summary(features) == "linux: all 15 features used"
     assert list(system_findings(features)) == []
 
 
@@ -82,6 +83,13 @@ def test_each_feature_that_is_not_there_is_named_with_its_consequence(
     assert (finding.id, finding.about, finding.severity) == ("missing_feature", name, "info")
     assert finding.detail and list(table(features))[-1].endswith(finding.detail)
     assert exit_status([finding]) == 0
+
+
+@pytest.mark.usefixtures("complete")
+def test_a_user_without_a_shell_is_told_what_path_commands_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "login_shell", lambda: None)
+
+    assert missing(system_features()) == ["login shell"]
 
 
 @pytest.mark.usefixtures("complete")

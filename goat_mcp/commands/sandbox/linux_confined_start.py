@@ -8,7 +8,7 @@ import _socket as socket  # the public module costs 8 ms of every start
 import os
 import sys
 
-from goat_mcp.processes.landlock import (
+from goat_mcp.processes.linux_landlock import (
     DEVICES,
     ON_FILES,
     READ_FILE,
@@ -72,6 +72,8 @@ def _confine(options: dict[str, list[str]]) -> None:
 
 
 def _rule(path: str, rights: int, on_files: int) -> tuple[int, int]:
+    if sys.platform != "linux":
+        raise OSError("Landlock is a part of Linux")
     fd = os.open(path, os.O_PATH)
     is_directory = os.fstat(fd).st_mode & 0o170000 == 0o040000
     return fd, rights if is_directory else rights & on_files
@@ -117,6 +119,8 @@ def listener_main(arguments: list[str]) -> None:
     A socket belongs to the network in which it was made, whoever accepts its connections. So no process of ours has to
     stay inside to forward bytes, and no Unix socket leads out.
     """
+    if sys.platform != "linux":
+        raise OSError("only Linux has a network of its own for a sandbox")
     descriptor, port, *command = arguments
     environment = environment_as_given()
     try:
