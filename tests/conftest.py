@@ -83,7 +83,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Windows takes no variable of more than 32,767 characters, and pytest puts the id of a test into one."""
-    return f"{val[:80]}... {len(val)} characters" if isinstance(val, str) and len(val) > 1_000 else None
+    return f"{val[:80]!r}... {len(val)} long" if isinstance(val, str | bytes) and len(val) > 1_000 else None
 
 
 def why_not_here(item: pytest.Item) -> list[str]:
