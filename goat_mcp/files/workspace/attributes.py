@@ -64,6 +64,10 @@ def _set_mode(fd: int, mode: int) -> None:
 
 
 def _give_extended(source: int, fd: int) -> None:
+    if platform.HAS_COPYFILE:
+        from goat_mcp.files.workspace.macos_attributes import copy_extended  # ctypes: only for a written file
+
+        copy_extended(source, fd)
     if not platform.HAS_EXTENDED_ATTRIBUTES:
         return
     names = posix.listxattr(source)

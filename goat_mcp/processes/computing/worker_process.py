@@ -24,6 +24,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.computing.worker_main import LIMIT_S, MEMORY_BYTES
 from goat_mcp.processes.memory_watch import watch_memory
+from goat_mcp.processes.windows_job import JobLimits
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 _START = "import sys; sys.path[:0] = sys.argv[2:]; import importlib; importlib.import_module(sys.argv[1]).main()"
@@ -49,7 +50,7 @@ class WorkerProcess:
         process = self._start()
         if process is None:
             return b""
-        self._guard.watch(process.pid)
+        self._guard.watch(process.pid, limits=JobLimits(max_memory_bytes=MEMORY_BYTES))
         watch_memory(process.pid, MEMORY_BYTES)
         try:
             out, _ = process.communicate(b"".join(parts))
