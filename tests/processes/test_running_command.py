@@ -18,6 +18,7 @@ from goat_mcp.processes.command_start import start_command
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_table import living_process
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
+from goat_mcp.processes.windows_job import JobLimits
 from tests.processes.processes import OTHER, alive, running, soon, without_linux
 
 pytestmark = [
@@ -296,9 +297,9 @@ class NotedGuard(ProcessGuard):
         self.watched: list[int] = []
         self.forgotten: list[int] = []
 
-    def watch(self, group: int, *, is_command: bool = False) -> None:
+    def watch(self, group: int, *, is_command: bool = False, limits: JobLimits | None = None) -> None:
         self.watched.append(group)
-        super().watch(group, is_command=is_command)
+        super().watch(group, is_command=is_command, limits=limits)
 
     def forget(self, group: int) -> None:
         self.forgotten.append(group)
