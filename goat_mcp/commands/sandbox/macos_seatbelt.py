@@ -38,12 +38,12 @@ def path_on_disk(path: Path) -> Path:
         return path
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | _O_EVTONLY)
+        try:
+            return Path(os.fsdecode(fcntl.fcntl(descriptor, _F_GETPATH, bytes(_MAX_PATH_BYTES)).rstrip(b"\0")))
+        finally:
+            os.close(descriptor)
     except OSError:
         return path_on_disk(path.parent) / path.name
-    try:
-        return Path(os.fsdecode(fcntl.fcntl(descriptor, _F_GETPATH, bytes(_MAX_PATH_BYTES)).rstrip(b"\0")))
-    finally:
-        os.close(descriptor)
 
 
 class Seatbelt:
