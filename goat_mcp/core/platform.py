@@ -43,7 +43,13 @@ HAS_FILE_MODES: Final = hasattr(os, "geteuid")
 HAS_ACCESS_LISTS: Final = SYSTEM == "windows"
 """Who may use a file is in a list of its own, which `state/windows_files.py` reads and writes."""
 
+HAS_CHANGE_TIMES: Final = SYSTEM != "windows"
+"""A file has a time that each change of it sets, and that nobody can set back; Windows has the time of its creation."""
+
 HAS_EXTENDED_ATTRIBUTES: Final = hasattr(os, "listxattr")
+
+HAS_COPYFILE: Final = SYSTEM == "macos"
+"""One call copies extended attributes and access lists."""
 
 HAS_PROCESS_GROUPS: Final = hasattr(os, "killpg")
 """A command and what it starts can be ended together by one signal."""

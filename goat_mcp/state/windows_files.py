@@ -12,6 +12,15 @@ import errno
 import sys
 from pathlib import Path
 
+_IN_USE = (32, 33, 1224)
+"""ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION and ERROR_USER_MAPPED_FILE: a program has the file open."""
+
+
+def is_in_use(problem: OSError) -> bool:
+    """Whether Windows refused something because another program has the file open."""
+    return getattr(problem, "winerror", None) in _IN_USE
+
+
 if sys.platform == "win32":
     import msvcrt
     import os
@@ -35,7 +44,6 @@ if sys.platform == "win32":
     REPLACE_WAIT_S = 1.0
     """A virus scanner or an indexer opens a new file for a moment, and nobody can replace it then."""
     _REPLACE_PAUSE_S = 0.01
-    _IN_USE = (winerror.ERROR_SHARING_VIOLATION, winerror.ERROR_ACCESS_DENIED, winerror.ERROR_USER_MAPPED_FILE)
     _INHERITED_BY_ALL = win32con.OBJECT_INHERIT_ACE | win32con.CONTAINER_INHERIT_ACE
     _CHANGES = (
         ntsecuritycon.FILE_WRITE_DATA
@@ -90,7 +98,8 @@ if sys.platform == "win32":
                 how = win32file.MOVEFILE_REPLACE_EXISTING | win32file.MOVEFILE_WRITE_THROUGH
                 return win32file.MoveFileExW(str(source), str(target), how)
             except pywintypes.error as problem:
-                if problem.winerror not in _IN_USE or time.monotonic() > give_up_s:
+                # access is denied, too, if somebody has it open who lets it be deleted
+                if problem.winerror not in (*_IN_USE, winerror.ERROR_ACCESS_DENIED) or time.monotonic() > give_up_s:
                     raise as_os_error(problem, target) from None
             if _is_read_only(target):
                 raise PermissionError(errno.EACCES, "has the read-only attribute", str(target))

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from goat_mcp.core import platform
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
@@ -22,7 +23,7 @@ from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.files.documents.visible_text import visible_line
 from goat_mcp.files.search.deadline import SearchDeadline, in_thread
 from goat_mcp.files.search.engine import Search, SearchEngine
-from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
+from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic, slashed
 from goat_mcp.files.search.path_rules import rules_of_directory
 from goat_mcp.files.search.query import Query, Target
 from goat_mcp.files.settings import SearchLimits
@@ -72,6 +73,9 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
             raise ToolError(ErrorCode.PATTERN, f"the pattern holds a NUL character: {pattern!r}", "Send it without.")
         if pattern.startswith("@/"):
             pattern = str(self.workspace.primary) + pattern[1:]
+        pattern = slashed(pattern)
+        drive = pattern[:2] if platform.SYSTEM == "windows" and pattern[1:3] == ":/" else ""
+        pattern = pattern.removeprefix(drive)
         is_absolute = pattern.startswith("/")
         names = [name for name in pattern.split("/") if name not in ("", ".")]
         leading = 0
@@ -83,9 +87,11 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
         rest = names[leading:]
         if not rest or ".." in rest:
             raise ToolError(ErrorCode.PATTERN, f"no pattern for files: {cut_middle(pattern, 200)}", "Try **/*.py.")
-        base = "" if is_absolute else (input.path or str(self.workspace.primary)).rstrip("/")
+        base = drive if is_absolute else (input.path or str(self.workspace.primary)).rstrip("/")
         moved = "/".join([base, *names[:leading]])
-        return _Start(self.workspace.resolve(moved or "/"), "/".join(rest), may_be_missing=leading > 0)
+        if moved == drive:
+            moved += "/"
+        return _Start(self.workspace.resolve(moved), "/".join(rest), may_be_missing=leading > 0)
 
     def _find(self, start: _Start, input: GlobInput, deadline: SearchDeadline) -> tuple[Listing, list[str]]:
         try:

@@ -23,7 +23,7 @@ from goat_mcp.files.documents.visible_text import visible_line
 from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
 from goat_mcp.files.search.deadline import SearchDeadline, in_thread
 from goat_mcp.files.search.engine import Search, SearchEngine
-from goat_mcp.files.search.glob_pattern import BadGlob
+from goat_mcp.files.search.glob_pattern import BadGlob, slashed
 from goat_mcp.files.search.path_rules import rules_of_globs
 from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.files.search.query import Query, ResultLine, Target
@@ -247,7 +247,7 @@ def _query(input: GrepInput, root: str) -> Query:
         raise ToolError(ErrorCode.PATTERN, f"the pattern {problem}", "Send a shorter pattern of plain text.")
     around = input.around if input.around is not None else input.context or 0
     try:
-        rules = rules_of_globs(input.glob or "", below=root)
+        rules = rules_of_globs(slashed(input.glob or ""), below=slashed(root))
     except BadGlob as bad:
         message = f"glob: {bad}: {cut_middle(input.glob or '', 200)}"
         raise ToolError(ErrorCode.PATTERN, message, 'Send globs such as "*.py" or "src/**/*.{ts,tsx}".') from None

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from goat_mcp.core import platform
 from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
-from goat_mcp.files.workspace.directory import folds_names
+from goat_mcp.files.workspace.directory import folds_names, lies_in
 from goat_mcp.files.workspace.names import comparable
+from goat_mcp.files.workspace.windows_paths import as_in_rules
 
 
 def text_pattern(text: str) -> Callable[[str], object]:
@@ -48,6 +50,7 @@ class PathPattern:
 
     def is_path(self, path: str, roots: Sequence[str]) -> bool:
         """Whether an exact pattern is this very path, and not a directory above it."""
+        path, roots = as_in_rules(path), tuple(map(as_in_rules, roots))
         anchors: Iterable[str] = (self.anchor,) if self.anchor else roots
         return self.is_exact and any(path == f"{anchor.rstrip('/')}/{self.relative}" for anchor in anchors)
 
@@ -107,8 +110,9 @@ class PathPatterns:
         }
 
     def match(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
-        matchers = self._exact
-        if _is_folded(path, roots):
+        matchers, is_folded = self._exact, _is_folded(path, roots)
+        path, roots = as_in_rules(path), tuple(map(as_in_rules, roots))
+        if is_folded:
             path, roots, matchers = comparable(path), tuple(map(comparable, roots)), self._folded
         return any(
             is_match(rest) for anchor, is_match in matchers.items() for rest in _rests(path, anchor, roots, copies)
@@ -117,10 +121,12 @@ class PathPatterns:
 
 def _is_folded(path: str, roots: Sequence[str]) -> bool:
     """Whether another spelling of a path may be the same file: as its root has it, or as any has if it is in none."""
+    if platform.SYSTEM == "windows":
+        return True
     folding = tuple(filter(folds_names, roots))
     if not folding:
         return False
-    return not any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots if root not in folding)
+    return not any(lies_in(path, root) for root in roots if root not in folding)
 
 
 def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterator[str]:
@@ -139,17 +145,20 @@ def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterat
 
 def parse_path_pattern(text: str, base: str = "") -> PathPattern:
     """`//x` is absolute, `~/x` lies below the home directory, `/x` below `base` (empty: each root), all else below
-    each root; a name without a slash fits at any depth. Raises `ValueError` with what is wrong.
+    each root; a name without a slash fits at any depth. On Windows drives are directories (`//c/x`), and `C:\\x` and
+    `C:/x` are read as absolute. Raises `ValueError` with what is wrong.
 
     Source: Claude Code, "Permissions", Read and Edit rules.
     """
+    if platform.SYSTEM == "windows" and re.match(r"[A-Za-z]:[\\/]", text):
+        text = f"/{as_in_rules(text)}"
     rest, anchor = text, ""
     if text.startswith("//"):
         rest, anchor = text[2:], "/"
     elif text == "~" or text.startswith("~/"):
-        rest, anchor = text[2:], str(Path.home())
+        rest, anchor = text[2:], as_in_rules(str(Path.home()))
     elif text.startswith("/"):
-        rest, anchor = text[1:], base
+        rest, anchor = text[1:], as_in_rules(base)
     is_anchored = anchor != "" or text.startswith("/") or "/" in rest.rstrip("/")
     rest = rest.removeprefix("./")
     names = [name for name in rest.split("/") if name and name != "."]
@@ -175,4 +184,4 @@ def parse_path_pattern(text: str, base: str = "") -> PathPattern:
 
 def exact_path_pattern(path: str) -> str:
     """The pattern that means this absolute path and no other."""
-    return "/" + re.sub(r"([\\*?\[\]{}!])", r"\\\1", path)
+    return "/" + re.sub(r"([\\*?\[\]{}!])", r"\\\1", as_in_rules(path))

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.search.engine import Search
 from goat_mcp.files.search.priority import PriorityOrder
@@ -27,7 +28,8 @@ MAX_FILES_KEPT = 200_000
 """With no limit asked for, no more files than this are held and shown."""
 MAX_PAGE_CHARS = 8 * 1024 * 1024
 _FILES_PER_RUN = 500
-_MAX_PATHS_CHARS = 64 * 1024
+_MAX_PATHS_CHARS = 64 * 1024 if platform.SYSTEM != "windows" else 24 * 1024
+"""Of one command line; Windows takes 32,767 characters with quotes and blanks."""
 _LINES_COUNTED_PAST_PAGE = 5_000
 _FIRST_PASS_SHARE = 0.8
 _MAX_TERMS = 10

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.suggestions import nearest
 from goat_mcp.files.search import ripgrep
@@ -22,10 +23,14 @@ from goat_mcp.files.search.query import GroupEnd, Query, Report, ResultLine, Tar
 from goat_mcp.files.search.ripgrep import Ripgrep, find_ripgrep
 from goat_mcp.files.search.ripgrep_process import RipgrepRun, running
 from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 
 _MAX_REASON_CHARS = 600
 _TYPES_LIMIT_S = 5.0
+
+
+SEPARATOR = "\\"
+"""Of Windows."""
 
 
 def show_all(path: str) -> bool:
@@ -126,7 +131,7 @@ class Search:
 
     def shown(self, path: str) -> str:
         """The absolute path that a relative one of this search stands for."""
-        return f"{self.target.shown.rstrip('/')}/{path[2:]}" if self.target.is_directory else self.target.shown
+        return _below(self.target.shown, path) if self.target.is_directory else self.target.shown
 
     def _names(
         self, query: Query, report: Report, keeps: Callable[[str], bool] | None, paths: Sequence[str] = ()
@@ -139,7 +144,7 @@ class Search:
         shows, target = self.options.shows, self.target
         if shows is show_all:
             return True
-        real = f"{target.real_path.rstrip('/')}/{path[2:]}" if target.is_directory else target.real_path
+        real = _below(target.real_path, path) if target.is_directory else target.real_path
         return shows(self.shown(path)) and (target.real_path == target.shown or shows(real))
 
     def _shown_only(self) -> Callable[[str], bool] | None:
@@ -222,6 +227,13 @@ class Search:
             yield
         finally:
             guard.forget(run.process.pid)
+
+
+def _below(top: str, path: str) -> str:
+    """An absolute path, as the system writes it, of a relative one that begins with `./`."""
+    if platform.SYSTEM == "windows":
+        return f"{top.rstrip(SEPARATOR)}{SEPARATOR}{path[2:].replace('/', SEPARATOR)}"
+    return f"{top.rstrip('/')}/{path[2:]}"
 
 
 def no_ripgrep(why: str) -> ToolError:

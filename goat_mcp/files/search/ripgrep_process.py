@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO
+from pathlib import Path
+from typing import IO, NamedTuple
 
 from goat_mcp.core import platform, posix
 from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.query import Target
 from goat_mcp.files.search.ripgrep import DATA_MARK, Command
-from goat_mcp.processes.landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
+from goat_mcp.processes.linux_landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
 
 _CHUNK_BYTES = 64 * 1024
 _SMALL_CHUNK_BYTES = 16 * 1024
@@ -25,7 +26,9 @@ _GATHER_S = 0.003
 _PIPE_BYTES = 1024 * 1024
 """Room for ripgrep to go on while we look at what it found."""
 _MAX_COMPLAINT_BYTES = 256 * 1024
-_PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT")
+_PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT", "USERPROFILE")
+_NO_WINDOW = 0x0800_0000
+"""CREATE_NO_WINDOW: a program without a console would open one for each search."""
 
 
 @dataclass
@@ -60,20 +63,19 @@ def running(command: Command, target: Target, deadline: SearchDeadline, landlock
     """
     with ExitStack() as stack:
         errors = stack.enter_context(tempfile.TemporaryFile())
-        data_fd = _data_descriptor(command.data, stack)
-        process = stack.enter_context(_started(command, target, data_fd, errors, landlock))
+        process = stack.enter_context(_started(command, target, _data_file(command.data, stack), errors, landlock))
         stack.enter_context(deadline.watching(process))
         yield RipgrepRun(process, errors)
 
 
 @contextmanager
 def _started(
-    command: Command, target: Target, data_fd: int | None, errors: IO[bytes], landlock: Landlock
+    command: Command, target: Target, data: _DataFile, errors: IO[bytes], landlock: Landlock
 ) -> Generator[subprocess.Popen[bytes]]:
     # Opened here: a thread under Landlock could not open even /dev/null.
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
-        arguments = [_with_data_path(argument, data_fd) for argument in command.arguments]
+        arguments = [one.replace(DATA_MARK, data.path) if isinstance(one, str) else one for one in command.arguments]
 
         def start() -> subprocess.Popen[bytes]:
             if isinstance(target.opened, int):
@@ -85,8 +87,9 @@ def _started(
                 stderr=errors,
                 cwd=_directory_name(target),
                 env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
-                pass_fds=() if data_fd is None else (data_fd,),
+                pass_fds=data.descriptors,
                 process_group=0 if platform.HAS_PROCESS_GROUPS else None,
+                creationflags=_NO_WINDOW if platform.SYSTEM == "windows" else 0,
                 bufsize=0,
                 pipesize=_PIPE_BYTES,
             )
@@ -133,10 +136,22 @@ def _path_descriptor(path: str, stack: ExitStack) -> int:
     return fd
 
 
-def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
-    """A descriptor to read `data` from: memory if the system has it, since Landlock would refuse a file."""
+class _DataFile(NamedTuple):
+    """Where a child can read the data of a command, and the descriptors that it needs for it."""
+
+    path: str = ""
+    descriptors: tuple[int, ...] = ()
+
+
+def _data_file(data: bytes | None, stack: ExitStack) -> _DataFile:
+    """In memory if the system has that, since Landlock would refuse a file."""
     if data is None:
-        return None
+        return _DataFile()
+    if platform.SYSTEM == "windows":
+        with tempfile.NamedTemporaryFile(delete=False) as named:
+            stack.callback(Path(named.name).unlink, missing_ok=True)
+            named.write(data)
+        return _DataFile(named.name)
     if platform.HAS_MEMFD:
         fd = posix.memfd_create("search-data")
     else:
@@ -147,13 +162,7 @@ def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
     while view:
         view = view[os.write(fd, view) :]
     os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
-def _with_data_path(argument: str | bytes, data_fd: int | None) -> str | bytes:
-    if isinstance(argument, str) and data_fd is not None:
-        return argument.replace(DATA_MARK, f"/dev/fd/{data_fd}")
-    return argument
+    return _DataFile(f"/dev/fd/{fd}", (fd,))
 
 
 def _directory_name(target: Target) -> str | None:

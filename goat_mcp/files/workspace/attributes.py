@@ -1,6 +1,6 @@
 """What a file has beside its content (owner, mode, access lists, ...), and giving it to the one that replaces it.
 
-The one place for it: each system has its own. Windows keeps what a new file gets from its folder.
+The one place for it: each system has its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from goat_mcp.core import platform, posix
+from goat_mcp.files.workspace import windows_directory
 from goat_mcp.files.workspace.directory import Directory
 
 NEW_FILE_MODE = 0o666
@@ -23,12 +24,14 @@ _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 def give_new_mode(fd: int, mode: int | None) -> None:
     """To a file that was not there before; None: as the umask has it."""
     if platform.HAS_FILE_MODES:
-        posix.fchmod(fd, NEW_FILE_MODE & ~_umask() if mode is None else mode)
+        _set_mode(fd, NEW_FILE_MODE & ~_umask() if mode is None else mode)
 
 
 def give_attributes(directory: Directory, name: str, fd: int) -> None:
     """Those of a file to an open one: owner, extended attributes (ACLs are some) and mode, in the order in which none
     undoes another."""
+    if platform.SYSTEM == "windows":
+        windows_directory.give_attributes(directory, name, fd)
     if not platform.HAS_FILE_MODES:
         return
     found, mine = directory.stat(name), os.fstat(fd)
@@ -46,10 +49,25 @@ def give_attributes(directory: Directory, name: str, fd: int) -> None:
             _give_extended(source, fd)
         finally:
             os.close(source)
-    posix.fchmod(fd, mode)
+    _set_mode(fd, mode)
+
+
+def _set_mode(fd: int, mode: int) -> None:
+    """Of a file that was just made. A drive of Windows in WSL has modes only if it is mounted with `metadata`."""
+    if stat.S_IMODE(os.fstat(fd).st_mode) == mode:
+        return
+    try:
+        posix.fchmod(fd, mode)
+    except PermissionError:
+        if not platform.IN_WSL:
+            raise
 
 
 def _give_extended(source: int, fd: int) -> None:
+    if platform.HAS_COPYFILE:
+        from goat_mcp.files.workspace.macos_attributes import copy_extended  # ctypes: only for a written file
+
+        copy_extended(source, fd)
     if not platform.HAS_EXTENDED_ATTRIBUTES:
         return
     names = posix.listxattr(source)

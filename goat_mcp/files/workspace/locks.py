@@ -14,10 +14,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.core.context import WAIT_LIMIT_S
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.file_lock import try_lock
+from goat_mcp.state.own_file import make_own_folder, open_own
 
 FIRST_WAIT_S = 0.002
 LONGEST_WAIT_S = 0.05
@@ -96,7 +97,12 @@ class _LockFile:
     @classmethod
     def try_open(cls, path: Path) -> _LockFile | None:
         """None while another process holds it. Raises OSError if locks cannot be had."""
-        fd = open_private(path)
+        try:
+            fd = open_private(path)
+        except PermissionError:
+            if platform.SYSTEM == "windows" and os.path.lexists(path):  # its last holder is removing it
+                return None
+            raise
         try:
             # its last holder removed the file: a lock on a file without a name protects nothing
             if try_lock(fd) and _still_named(fd, path):
@@ -116,6 +122,11 @@ class _LockFile:
 def open_private(path: Path) -> int:
     """Open a file for locking, made if need be, in a folder that is this user's alone."""
     folder = path.parent
+    if not platform.HAS_FILE_MODES:
+        with suppress(FileExistsError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(folder)
+        return open_own(path, os.O_RDWR | os.O_CREAT)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
     owner = folder.lstat()

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace.directory import Directory
 
@@ -38,7 +39,10 @@ class FileIdentity:
 
     @classmethod
     def settled(cls, found: os.stat_result, read_from_ns: int) -> FileIdentity | None:
-        """None for a file changed so shortly before it was read that a change since could have left its times alone."""
+        """None for a file changed so shortly before it was read that a change since could have left its times alone,
+        and where times cannot show a change at all."""
+        if not platform.HAS_CHANGE_TIMES:
+            return None
         # the change time only: anybody can set the other one, to any digits
         wait_ns = FINELY_SETTLED_NS if found.st_ctime_ns % 1_000_000 else SETTLED_NS
         if max(found.st_mtime_ns, found.st_ctime_ns) + wait_ns > read_from_ns:

@@ -18,6 +18,8 @@ from goat_mcp.files.workspace.beneath import Beneath, Location
 from goat_mcp.files.workspace.directory import Directory
 from goat_mcp.files.workspace.roots import Names, is_kernel_path, split_names
 from goat_mcp.files.workspace.temp_files import is_temp_name
+from goat_mcp.files.workspace.windows_directory import LinkRefused
+from goat_mcp.state.windows_files import is_in_use
 
 _SHOWN_CHARS = 300
 
@@ -91,6 +93,20 @@ def hard_linked(asked: object, links: int) -> ToolError:
     )
 
 
+def redirected(asked: object, problem: LinkRefused) -> ToolError:
+    return ToolError(
+        ErrorCode.PATH_OUTSIDE,
+        f"{shown(problem.filename or asked)} {'' if problem.errno == errno.EXDEV else 'is '}{problem.strerror}",
+        "Use the path of the directory or file itself.",
+    )
+
+
+def in_use(asked: object) -> ToolError:
+    return ToolError(
+        ErrorCode.BUSY, f"open in another program: {shown(asked)}", "Ask the user to close it there, then try again."
+    )
+
+
 def dangling_link(asked: object) -> ToolError:
     return ToolError(
         ErrorCode.NOT_FOUND,
@@ -101,6 +117,10 @@ def dangling_link(asked: object) -> ToolError:
 
 def system_error(problem: OSError, asked: object, roots: Sequence[Path]) -> ToolError:
     """What an OSError about a path means to the caller. Lists no near names: that costs a look around."""
+    if isinstance(problem, LinkRefused):
+        return redirected(asked, problem)
+    if is_in_use(problem):
+        return in_use(asked)
     match problem.errno:
         case errno.EXDEV:
             return outside(asked, roots)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,9 @@ from goat_mcp.files.workspace.directory import Directory, folds_names, open_dire
 from goat_mcp.files.workspace.names import comparable
 from goat_mcp.processes.wsl import is_too_wide
 
-_KERNEL_FOLDERS: Mapping[platform.SystemName, frozenset[str]] = {
-    "linux": frozenset({"proc", "sys", "dev"}),
-    "macos": frozenset({"dev", ".vol", ".nofollow", ".resolve"}),
-    "windows": frozenset(),
-}
+_KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
+_MACOS_PREFIXES = frozenset({".vol", ".nofollow", ".resolve"})
+"""Absolute paths that begin with one of these are read by the kernel in another way."""
 _FORKS = "..namedfork"
 """macOS: what lies below this name in a file is another part of the file."""
 MAX_PATH_CHARS = 4096
@@ -45,7 +43,7 @@ class WorkspacePath:
     @property
     def plain(self) -> str:
         """The same as text, each `..` taken back with the name before it: for rules about paths, not for opening."""
-        return "/" + "/".join(collapse((*split_names(str(self.root)), *self.names)))
+        return absolute(collapse((*split_names(self.root.as_posix()), *self.names)))
 
     def __str__(self) -> str:
         return str(self.path)
@@ -54,6 +52,14 @@ class WorkspacePath:
 def split_names(path: str) -> Names:
     """The names of a path, without empty ones and `.`; `..` is kept."""
     return tuple(name for name in path.split("/") if name not in ("", "."))
+
+
+def absolute(names: Names) -> str:
+    """The path of names counted from the top, on Windows from a drive: `/dir/file`, `C:/dir/file`."""
+    path = "/".join(names)
+    if platform.SYSTEM != "windows":
+        return f"/{path}"
+    return path if len(names) != 1 else f"{path}/"
 
 
 def collapse(names: Iterable[str]) -> Names:
@@ -72,9 +78,9 @@ def is_kernel_path(names: Names) -> bool:
     reached if a root lies in it."""
     if platform.SYSTEM == "macos":
         names = tuple(map(comparable, names))
-        if _FORKS in names:
+        if _FORKS in names or not _MACOS_PREFIXES.isdisjoint(names[:1]):
             return True
-    return names[:1] != () and names[0] in _KERNEL_FOLDERS[platform.SYSTEM] and names[:2] != ("dev", "shm")
+    return not _KERNEL_FOLDERS.isdisjoint(names[:1]) and names[:2] != ("dev", "shm")
 
 
 def _short_spelling(names: Names) -> Names:
@@ -176,12 +182,15 @@ class Roots:
 
 def private_folder() -> Path:
     """Where the processes of this user meet for locks: the same for all of them, whatever their settings."""
-    if not platform.HAS_FILE_MODES:
-        return Path(os.environ.get("TEMP", ".")) / "goat-mcp"
+    if platform.SYSTEM == "windows":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "goat-mcp" / "locks"
     return Path(f"/tmp/goat-mcp-{posix.getuid()}")  # not TMPDIR: hosts do not pass the same one to all
 
 
 def default_roots() -> list[Path]:
-    """The current directory, unless that is / or home (design D8), or in WSL all of a Windows user's."""
+    """The current directory, unless that is / or home (design D8), or in WSL all of a Windows user's, or where Windows
+    itself is: desktop programs start others there."""
     here = Path.cwd()
+    if platform.SYSTEM == "windows" and here.is_relative_to(os.environ.get("SYSTEMROOT") or "C:\\Windows"):
+        return []
     return [] if here in (Path(here.anchor), Path.home()) or is_too_wide(here) else [here]

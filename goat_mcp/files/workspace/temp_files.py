@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.files.workspace.directory import Directory
 from goat_mcp.files.workspace.locks import open_private
 from goat_mcp.state.file_lock import try_lock
@@ -139,6 +139,10 @@ def _process_of(name: str) -> int:
 def _is_alive(process: int) -> bool:
     if process <= 0:
         return False
+    if not platform.HAS_PROCESS_GROUPS:  # there `kill` ends a process, whatever the number
+        import psutil  # 20 ms, and only if something was left
+
+        return psutil.pid_exists(process)
     try:
         os.kill(process, 0)
     except ProcessLookupError:

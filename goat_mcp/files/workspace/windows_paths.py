@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 
 Names = tuple[str, ...]
@@ -52,10 +53,16 @@ class DrivePath:
         """The drive is the first of them: `("C:", "dir", "file")`."""
         return (f"{self.drive}:", *self.names)
 
-    @property
-    def rule_text(self) -> str:
-        """As rules about paths write it: `/c/dir/file`."""
-        return "/" + "/".join((self.drive.lower(), *self.names))
+
+def as_in_rules(path: str) -> str:
+    """An absolute path as rules about paths write it: on Windows `/c/dir/file` for `C:\\dir\\file`.
+
+    Source: Claude Code, "Permissions": paths are normalized to POSIX form before matching.
+    """
+    if platform.SYSTEM != "windows":
+        return path
+    path = path.replace("\\", "/")
+    return f"/{path[0].lower()}{path[2:]}" if _DRIVE.match(path) else path
 
 
 def nothing_held(folder: str, name: str) -> bool:

@@ -26,12 +26,16 @@ from goat_mcp.files.workspace.roots import (
     Root,
     Roots,
     WorkspacePath,
+    absolute,
     collapse,
     is_kernel_path,
     private_folder,
     split_names,
 )
+from goat_mcp.files.workspace.short_names import refuse_short_names
 from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
+from goat_mcp.files.workspace.windows_directory import holds_name
+from goat_mcp.files.workspace.windows_paths import parse_windows_path
 from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, do_nothing
 from goat_mcp.processes.wsl import local_path
 
@@ -113,7 +117,7 @@ class Workspace:
     def adopt_roots(self, roots: Sequence[Path]) -> None:
         """Replace the writable roots. Raises `ToolError` naming one that cannot be opened; the old ones then stay."""
         adopted = Roots(tuple(roots), self._readable)
-        if platform.HAS_DIRECTORY_DESCRIPTORS:
+        if platform.HAS_DIRECTORY_DESCRIPTORS or platform.SYSTEM == "windows":
             for root in adopted.writable:
                 try:
                     root.pin()
@@ -133,11 +137,9 @@ class Workspace:
         """The path meant, by its text alone. Raises `ToolError`: INPUT, PATH_RELATIVE, PATH_OUTSIDE, NO_WORKSPACE."""
         self._check_text(asked)
         spelled = f"{self.primary}/{asked[1:]}" if asked.startswith(PRIMARY_SIGN) else local_path(asked)
-        if not spelled.startswith("/"):
-            raise self._relative(asked)
+        names = self._names(spelled, asked)
         if not self._roots.writable and not self._readable:
             raise refusals.no_workspace()
-        names = split_names(spelled)
         entered = self._roots.enter(names) or self._roots.enter(collapse(names))
         if entered is None:
             raise self._outside(asked) if self._roots.writable else refusals.no_workspace()
@@ -258,9 +260,14 @@ class Workspace:
 
     def _check_allowed(self, path: WorkspacePath, real: Path) -> None:
         """Raise if what was opened must not be read (R-FILE-5)."""
+        self._refuse_short_names(real)
         rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
         if rule or self.is_private(real):
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
+
+    def _refuse_short_names(self, real: Path) -> None:
+        if (root := self._roots.holding(real)) is not None:
+            refuse_short_names(real, root.real)
 
     @contextmanager
     def _writable_location(self, path: WorkspacePath) -> Generator[Location]:
@@ -268,6 +275,7 @@ class Workspace:
         with self._location(path) as location:
             if not self.contains(location.real):
                 raise self._outside(path)
+            self._refuse_short_names(location.real)
             if rule := self._why_denied(path.plain, True) or self._why_denied(str(location.real), True):
                 raise refusals.denied_by_rule(path, rule)
             try:
@@ -296,6 +304,19 @@ class Workspace:
                 near = near_paths(self._beneath, location)
         return refusals.not_found(path, near)
 
+    def _names(self, spelled: str, asked: str) -> Names:
+        """Of an absolute path, counted from the top."""
+        if platform.SYSTEM == "windows":
+            try:
+                return parse_windows_path(spelled, holds_name).all_names
+            except ToolError as refused:
+                if refused.code is ErrorCode.PATH_RELATIVE:
+                    raise self._relative(asked) from None
+                raise
+        if not spelled.startswith("/"):
+            raise self._relative(asked)
+        return split_names(spelled)
+
     def _check_text(self, asked: str) -> None:
         if not asked:
             raise ToolError(ErrorCode.INPUT, "the path is empty", "Send an absolute path.")
@@ -311,16 +332,18 @@ class Workspace:
             ) from None
 
     def _relative(self, asked: str) -> ToolError:
-        names = (*split_names(self.primary.as_posix()), *split_names(asked))
+        text = asked.replace("\\", "/") if platform.SYSTEM == "windows" else asked
+        names = (*split_names(self.primary.as_posix()), *split_names(text))
         meant = collapse(names)
         if self._roots.enter(meant) is None:
             return self._outside(asked)
+        path = str(Path(absolute(meant)))
         hint = " Paths are literal: ~, variables and URLs mean nothing." if asked.startswith(_LITERAL_SIGNS) else ""
         return ToolError(
             ErrorCode.PATH_RELATIVE,
             f"not an absolute path: {refusals.shown(asked)}",
-            f"Probably meant: {refusals.shown(_absolute(meant))}.{hint}",
-            facts={"absolute_path": _absolute(meant)},
+            f"Probably meant: {refusals.shown(path)}.{hint}",
+            facts={"absolute_path": path},
         )
 
     def _outside(self, asked: object) -> ToolError:
@@ -333,7 +356,3 @@ class Workspace:
                 folder = self.resolve(str(left.parent))
                 with self.open_directory(folder) as opened:
                     remove_if_abandoned(opened.directory, left.name)
-
-
-def _absolute(names: Names) -> str:
-    return "/" + "/".join(names)

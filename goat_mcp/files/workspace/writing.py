@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from goat_mcp.core import posix
+from goat_mcp.core import platform, posix
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.attributes import give_attributes, give_new_mode
 from goat_mcp.files.workspace.beneath import Location
@@ -265,6 +265,8 @@ def _reserve(fd: int, size: int, before: os.stat_result) -> None:
 
 
 def _restore_times(fd: int, before: os.stat_result) -> None:
+    if not platform.HAS_FILE_MODES:
+        return  # it has no call for an open file
     with suppress(PermissionError):  # only the owner may
         os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.workspace.windows_paths import DrivePath, looks_short, parse_windows_path
+from goat_mcp.files.workspace.windows_paths import DrivePath, as_in_rules, looks_short, parse_windows_path
 
 GOOD = {
     r"C:\dir\file": r"C:\dir\file",
@@ -209,11 +210,17 @@ def test_a_name_that_looks_short_is_good_if_the_directory_holds_it():
     assert asked == [(r"C:\dir", "TRACE~1.TXT")]
 
 
-def test_rules_see_the_path_in_the_spelling_of_posix():
-    path = parse_windows_path(r"C:\Users\x\.env")
+def test_names_are_counted_from_the_drive():
+    assert parse_windows_path(r"c:\Users\x\.env").all_names == ("C:", "Users", "x", ".env")
 
-    assert path.rule_text == "/c/Users/x/.env"
-    assert path.all_names == ("C:", "Users", "x", ".env")
+
+@pytest.mark.parametrize("path", [r"C:\Users\x\.env", "c:/Users/x/.env", "/c/Users/x/.env"])
+def test_rules_see_a_path_of_windows_in_the_spelling_of_posix(path: str, monkeypatch: pytest.MonkeyPatch):
+    assert as_in_rules(path) == path
+
+    monkeypatch.setattr(platform, "SYSTEM", "windows")
+
+    assert as_in_rules(path) == "/c/Users/x/.env"
 
 
 def test_what_looks_short_is_what_windows_makes():
