@@ -28,7 +28,15 @@ def _user_files(host: Host) -> str:
     if host.user is None:
         return ""
     other = "" if host.elsewhere is None else f"<br>or, if only that is there, {_paths(host.elsewhere)}"
-    return _paths(host.user) + other
+    return _paths(host.user) + other + _packaged(host, host.user)
+
+
+def _packaged(host: Host, place: ConfigLocation) -> str:
+    if not host.packaged:
+        return ""
+    below = str(SYSTEMS["Windows"].path(place)).removeprefix("%APPDATA%").replace("/", "\\")
+    folder = f"%LOCALAPPDATA%\\Packages\\{host.packaged}\\LocalCache\\Roaming"
+    return f"<br>or, if its package is installed, `{folder}{below}`"
 
 
 def _paths(place: ConfigLocation) -> str:

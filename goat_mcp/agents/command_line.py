@@ -9,7 +9,6 @@ written the command line into the settings.
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import replace
 from typing import Literal
 
@@ -20,6 +19,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.program import ProgramEnd, run_program
+from goat_mcp.processes.program_lookup import program_on
 from goat_mcp.processes.running_command import signal_name
 
 DEPTH_VARIABLE = "GOAT_MCP_AGENT_DEPTH"
@@ -173,9 +173,7 @@ class CommandLine:
 
     def _find_program(self, path: str) -> str:
         program = os.path.expanduser(self._program)  # noqa: PTH111  # a name is to stay a name
-        # Only absolute directories: any other would be looked for in ours.
-        folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117  # text
-        found = shutil.which(program, path=os.pathsep.join(folders))
+        found = program_on(path, program)
         if found is None:
             where = "there, or it cannot be run" if os.sep in program else "in the PATH of your login shell"
             raise ToolError(

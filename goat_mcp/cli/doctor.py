@@ -39,8 +39,9 @@ if TYPE_CHECKING:  # loaded when the command runs
 def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     """Check the settings, the files and each upstream: it is started, and what it lists is looked at.
 
-    No tool is called. Exit status: 0 nothing must be fixed, 1 the configuration, 3 a login or token, 4 an upstream
-    that cannot be reached, 5 one that fails to list, 6 a schema that clients refuse.
+    It lists what this system offers and lacks, too. No tool is called. Exit status: 0 nothing must be fixed, 1 the
+    configuration, 3 a login or token, 4 an upstream that cannot be reached, 5 one that fails to list, 6 a schema that
+    clients refuse.
     """
     from goat_mcp.gateway.build.working_directories import refused_by_state
     from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status, system_findings

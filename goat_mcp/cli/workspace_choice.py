@@ -82,7 +82,8 @@ def _by_host(source: Source) -> str:
     host = source.host
     command = f"goat-mcp install {host.name}"
     if host.workspace is WorkspaceSource.ROOTS:
-        return f"{host.title} names the folders that are open in it: they are the workspace."
+        in_wsl = f" {host.in_wsl}" if host.in_wsl and host.is_on_windows else ""
+        return f"{host.title} names the folders that are open in it: they are the workspace.{in_wsl}"
     if host.workspace is WorkspaceSource.START_DIRECTORY:
         return (
             f"{host.title} starts goat-mcp in your project's directory: that is the workspace, unless it is / or your "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
+from goat_mcp.processes.program_lookup import program_on
 
 _TIMEOUT_S = 10.0
 _MAX_BYTES = 1024 * 1024
@@ -58,7 +58,7 @@ class GitHardening:
 
         script = read_script(text)
         reading = reading_commands(script)
-        git = shutil.which("git", path=environment.get("PATH", ""))
+        git = program_on(environment.get("PATH", ""), "git")
         if git is None or not reading:
             return GitReads(text)
         # Without the repository's names, so that its own configuration cannot make a listing fail.

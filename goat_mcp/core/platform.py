@@ -48,6 +48,9 @@ HAS_CHANGE_TIMES: Final = SYSTEM != "windows"
 
 HAS_EXTENDED_ATTRIBUTES: Final = hasattr(os, "listxattr")
 
+HAS_COPYFILE: Final = SYSTEM == "macos"
+"""One call copies extended attributes and access lists."""
+
 HAS_PROCESS_GROUPS: Final = hasattr(os, "killpg")
 """A command and what it starts can be ended together by one signal."""
 

@@ -35,6 +35,7 @@ SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Windows ends a process at once on SIGTERM, too."""
 SIGCONT: signal.Signals = getattr(signal, "SIGCONT", signal.SIGTERM)
 SIGPROF: signal.Signals = getattr(signal, "SIGPROF", signal.SIGTERM)
+SIGXCPU: signal.Signals = getattr(signal, "SIGXCPU", signal.SIGTERM)
 SIG_BLOCK: int = getattr(signal, "SIG_BLOCK", 0)
 SIG_UNBLOCK: int = getattr(signal, "SIG_UNBLOCK", 0)
 

@@ -46,7 +46,10 @@ class WslPaths:
 
     def linux_of_uri(self, uri: str) -> str | None:
         """The same for the path of a `file:` address; one of Linux stays as it is. None for another address."""
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError:  # `file://[`
+            return None
         if parts.scheme != "file":
             return None
         path, server = unquote(parts.path), unquote(parts.netloc)

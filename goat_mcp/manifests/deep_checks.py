@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +25,7 @@ from goat_mcp.manifests.yaml_document import ManifestProblem, ValuePath
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
+from goat_mcp.processes.program_lookup import program_on
 
 _MAX_SHOWN = 200
 
@@ -148,7 +148,7 @@ def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[Manifes
     name = entry.arguments[0]
     base = ("spec", "entry", "command")
     if "/" not in name:
-        if shutil.which(name, path=path):
+        if program_on(path, name):
             return []
         return [tool.document.problem(base, f"the program {name!r:.80} is not on the PATH", "install it")]
     file = tool.document.folder / name

@@ -2,7 +2,7 @@
  * The process that runs a resource's JavaScript or TypeScript handlers: the same protocol as `worker.py`.
  *
  * A line of JSON a message, both ways: requests come from descriptor 3, answers go to descriptor 4. Whatever a handler
- * prints goes to standard error, so that it cannot be taken for an answer.
+ * prints goes to standard error, so that it cannot be taken for an answer. On Windows they are standard input and output.
  */
 
 import { realpathSync, writeSync } from "node:fs";
@@ -12,8 +12,10 @@ import { isAbsolute, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { format, types } from "node:util";
 
-const REQUESTS = 3;
-const ANSWERS = 4;
+const HAS_OWN_PIPES = process.platform !== "win32"; // there a process inherits no descriptors but the first three
+const REQUESTS = HAS_OWN_PIPES ? 3 : 0;
+const ANSWERS = HAS_OWN_PIPES ? 4 : 1;
+if (!HAS_OWN_PIPES) process.stdout.write = process.stderr.write.bind(process.stderr);
 const MAX_LOG_LINES = 200;
 const MAX_LINE_CHARS = 4000;
 const REPORT_EVERY_MS = 500;

@@ -25,7 +25,7 @@ from typing import Any, cast
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120  # as in `node_start`
 
-from goat_mcp.core import posix  # found also where goat-mcp runs from its source
+from goat_mcp.core import platform, posix  # found also where goat-mcp runs from its source
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 MAX_LOG_LINES = 200
@@ -233,9 +233,11 @@ class Worker:
             self.send({"broken": _error(problem)})
             return False
         loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(
-            lambda: RequestReader(self._take, self._end), os.fdopen(self._requests, "rb", buffering=0)
-        )
+        reader = RequestReader(self._take, self._end)
+        if platform.SYSTEM == "windows":
+            threading.Thread(target=_read_for, args=(loop, reader, self._requests), daemon=True).start()
+        else:
+            await loop.connect_read_pipe(lambda: reader, os.fdopen(self._requests, "rb", buffering=0))
         self.send({"ready": sorted(self._handlers), "wrong_signatures": _wrong_signatures(self._handlers)})
         return True
 
@@ -404,6 +406,12 @@ def _wrong_signatures(handlers: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _read_for(loop: asyncio.AbstractEventLoop, reader: RequestReader, descriptor: int) -> None:
+    while data := os.read(descriptor, 65_536):
+        loop.call_soon_threadsafe(reader.data_received, data)
+    loop.call_soon_threadsafe(reader.connection_lost, None)
+
+
 def main() -> None:
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -432,8 +440,7 @@ def main() -> None:
 def _first_line(descriptor: int) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
-        byte = os.read(descriptor, 1)
-        if not byte:
+        if not (byte := os.read(descriptor, 1)):
             os._exit(0)
         line += byte
     return line

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HandlersEntry
+from goat_mcp.processes.program_lookup import program_on
 
 _PYTHON_WORKER = Path(__file__).with_name("worker.py")
 _NODE_START = Path(__file__).with_name("node_start.py")
@@ -25,13 +26,15 @@ def worker_command(entry: HandlersEntry, environment: Mapping[str, str], compile
     """
     if entry.language == "python":
         return (sys.executable, "-P", "-X", f"pycache_prefix={compiled}", str(_PYTHON_WORKER))
-    node = shutil.which("node", path=environment.get("PATH", ""))
+    node = program_on(environment.get("PATH", ""), "node")
     if node is None:
         raise ToolError(
             ErrorCode.NOT_CONFIGURED,
             f"{entry.origin} is run by Node.js, and there is no `node` on the PATH",
             f"Tell the user: {INSTALL_NODE}.",
         )
+    if not platform.HAS_PROCESS_GROUPS:
+        return (node, str(_NODE_WORKER))  # nothing can become another program there
     return (sys.executable, "-I", "-S", str(_NODE_START), node, str(_NODE_WORKER))
 
 

@@ -7,10 +7,10 @@ it. It is not in the environment either, nor quoted, so its length and character
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 
 from goat_mcp.core import platform, posix
+from goat_mcp.processes.program_lookup import program_on
 
 _LOWEST_DESCRIPTOR = 100
 """Where bash's own and a script's `exec 3>file` descriptors do not come."""
@@ -44,8 +44,7 @@ _KEEPER = (
 
 def find_bash(path: str) -> str | None:
     """The first bash on a PATH, looked for in absolute directories only."""
-    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117  # text, no path yet
-    return shutil.which("bash", path=os.pathsep.join(folders))
+    return program_on(path, "bash")
 
 
 def arguments(bash: str, script_descriptor: int, report_descriptor: int, *, first: str = "") -> list[str]:

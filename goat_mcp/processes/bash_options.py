@@ -20,12 +20,16 @@ class BashOptions(SettingsPart):
     `blocked` are commands that never run, e.g. `rm` or `git push`; where `allowed` names any, no other runs. Neither
     lets anything pass unasked. Source: goa, `BlockedCommands`, `AllowedCommands`.
 
+    `git_bash` is for Windows, where commands run in Git's bash: its bash.exe, if Git is not on PATH and not where its
+    installers put it. A memory limit holds there for all processes of a command together.
+
     `compress_output`: whether a model reads the output of known programs in fewer words; unset, only a model on this
     machine does. `compress_output_of_model` says it by name, e.g. `qwen*`, and the first pattern that fits decides.
     """
 
     blocked: Names = ()
     allowed: Names = ()
+    git_bash: str = ""
     compress_output: bool | None = None
     compress_output_of_model: Mapping[str, bool] = {}
     auto_background_after_s: float = Field(default=45.0, ge=0, le=3600)

@@ -24,6 +24,7 @@ from goat_mcp.processes.process_table import start_clock
 from goat_mcp.processes.process_tree import ProcessTree
 from goat_mcp.processes.running_command import RunningCommand
 from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.processes.windows_command import start_windows_command
 
 
 def start_command(
@@ -51,6 +52,18 @@ def start_command(
     """
     started_s = time.monotonic()
     options = options or BashOptions()
+    if platform.HAS_JOB_OBJECTS and confined is None:
+        return start_windows_command(
+            script,
+            bash=bash,
+            directory=directory,
+            environment=environment,
+            guard=guard,
+            create_file=create_file,
+            options=options,
+            stdin=stdin,
+            streams=streams,
+        )
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = start_clock()

@@ -66,10 +66,8 @@ class LoginPath:
         return os.pathsep.join(_unique([*told, *own] if told else [*own, *path_helper_folders(self._root)]))
 
     def _ask_shell(self) -> list[str]:
-        if not platform.HAS_PROCESS_GROUPS:
-            return []  # a program on Windows has the user's whole PATH, and there is no login shell to ask
-        shell = self._shell or posix.user_record().shell or os.environ.get("SHELL", "")
-        if Path(shell).name not in _KNOWN_SHELLS or not Path(shell).is_file():
+        shell = login_shell(self._shell)
+        if shell is None:
             return []
         mark = secrets.token_hex(8)
         home = os.environ.get("HOME") or str(Path.home())
@@ -106,6 +104,17 @@ class LoginPath:
             return []
         lines = [line for line in parts[1].splitlines() if line.startswith("PATH=")]
         return [folder for folder in lines[-1][5:].split(os.pathsep) if Path(folder).is_absolute()] if lines else []
+
+
+def login_shell(named: str | None = None) -> str | None:
+    """The user's shell, if it is one that can be asked; `named` is another one to ask.
+
+    None on Windows: a program there has the user's whole PATH, and there is no login shell.
+    """
+    if not platform.HAS_PROCESS_GROUPS:
+        return None
+    shell = named or posix.user_record().shell or os.environ.get("SHELL", "")
+    return shell if Path(shell).name in _KNOWN_SHELLS and Path(shell).is_file() else None
 
 
 def _read_until(pipe: IO[bytes], mark: bytes, deadline_s: float) -> bytes:

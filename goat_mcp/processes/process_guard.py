@@ -20,7 +20,7 @@ from typing import TypedDict
 
 from goat_mcp.core import platform
 from goat_mcp.processes.process_table import environment_contains
-from goat_mcp.processes.windows_job import CHILD_FLAGS, CREATE_SUSPENDED, Jobs, system_jobs
+from goat_mcp.processes.windows_job import CHILD_FLAGS, CREATE_SUSPENDED, JobLimits, Jobs, system_jobs
 
 MARKER_VARIABLE = "GOAT_MCP_CALL"
 """Environment variable that every guarded command carries: `<guard id>.<call>`.
@@ -173,10 +173,13 @@ class ProcessGuard:
                 self._starting -= 1
                 self._command_ran_s = time.monotonic()
 
-    def watch(self, group: int, *, is_command: bool = False) -> None:
-        """End this process group when this process ends. A process that was started suspended runs from now on."""
+    def watch(self, group: int, *, is_command: bool = False, limits: JobLimits | None = None) -> None:
+        """End this process group when this process ends.
+
+        In a job, with these limits, a process runs from now on that was started suspended.
+        """
         if self.jobs is not None:
-            self._put_into_job(self.jobs, group)
+            self._put_into_job(self.jobs, group, limits)
         with self._lock:
             self._ensure_running()
             self._groups.add(group)
@@ -216,9 +219,9 @@ class ProcessGuard:
             self._groups.clear()
             self._commands.clear()
 
-    def _put_into_job(self, jobs: Jobs, pid: int) -> None:
+    def _put_into_job(self, jobs: Jobs, pid: int, limits: JobLimits | None) -> None:
         try:
-            jobs.take(pid)
+            jobs.take(pid, limits)
         except OSError as problem:
             # It has ended already, or nobody could end what it starts: it must not run then.
             _logger.warning("process %d could not be put into a job: %s", pid, problem)

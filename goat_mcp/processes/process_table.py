@@ -98,7 +98,7 @@ def _from_psutil(pid: int) -> Process | None:
                 name=process.name(),
                 started=round(process.create_time() * _MICROSECONDS),
             )
-    except (psutil.Error, ProcessLookupError, PermissionError):
+    except (psutil.Error, OSError):
         return None
 
 

@@ -59,7 +59,8 @@ class ProcessTree:
     def members(self) -> list[Process]:
         """Those that still run. Reads the whole process table: some milliseconds."""
         if self.jobs is not None:
-            return [_member(pid) for pid in self.jobs.members(self.leader)]
+            members = self.jobs.members(self.leader)
+            return [Process(one.pid, parent=0, group=0, session=0, name=one.name, started=0) for one in members]
         table = [process for process in living_processes() if process.pid != os.getpid()]
         table = [process for process in table if process.started >= self.not_before or not process.started]
         inside = {process.pid for process in table if self._is_inside(process)}
@@ -119,10 +120,6 @@ class ProcessTree:
             if number is signal.SIGTERM:
                 # One that is stopped would otherwise not see it before KILL.
                 send_signal(member, posix.SIGCONT)
-
-
-def _member(pid: int) -> Process:
-    return living_process(pid) or Process(pid=pid, parent=0, group=0, session=0, name="", started=0)
 
 
 def send_signal(process: Process, number: signal.Signals) -> None:

@@ -229,6 +229,8 @@ class RunningCommand:
             return False
         if self._pipes.has_reporters:
             return True
+        if not platform.HAS_PROCESS_GROUPS:
+            return False
         try:
             posix.killpg(self.pid, 0)
         except (ProcessLookupError, PermissionError):

@@ -6,10 +6,9 @@ system ends all that is in it when this process is gone, however it died.
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 CREATE_SUSPENDED = 0x0000_0004
 CREATE_NEW_PROCESS_GROUP = 0x0000_0200
@@ -18,12 +17,23 @@ CHILD_FLAGS = CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW
 """Ctrl-C at our console is for us alone, and no window opens for a program that writes to one."""
 
 
+_CONSOLE_HOST = "conhost.exe"
+"""Windows' own: it draws the console of others, and ends with them."""
+
+
 @dataclass(frozen=True)
 class JobLimits:
     """What all processes of a job get; 0 means no limit of ours."""
 
     max_memory_bytes: int = 0
     max_processes: int = 0
+
+
+class JobMember(NamedTuple):
+    """A process that runs in a job. `name` is its program's, e.g. `node.exe`; empty if it is ending."""
+
+    pid: int
+    name: str
 
 
 class JobCalls(Protocol):
@@ -35,7 +45,7 @@ class JobCalls(Protocol):
 
     def assign(self, job: Any, pid: int) -> None: ...
     def resume(self, pid: int) -> None: ...
-    def members(self, job: Any) -> list[int]: ...
+    def members(self, job: Any) -> list[JobMember]: ...
     def terminate(self, job: Any) -> None: ...
     def close(self, job: Any) -> None: ...
 
@@ -60,11 +70,12 @@ class Jobs:
         with self._lock:
             self._jobs[pid] = job
 
-    def members(self, pid: int) -> list[int]:
-        """The numbers of those that still run."""
+    def members(self, pid: int) -> list[JobMember]:
+        """Those that still run."""
         with self._lock:
             job = self._jobs.get(pid)
-            return [] if job is None else self.calls.members(job)
+            members = [] if job is None else self.calls.members(job)
+        return [one for one in members if one.name.lower() != _CONSOLE_HOST]
 
     def terminate(self, pid: int) -> None:
         """End all that is in the job, at once. Windows has no TERM that a tree of processes would hear."""
@@ -84,74 +95,9 @@ class Jobs:
             self.forget(pid)
 
 
-if sys.platform == "win32":
-    from collections.abc import Generator
-    from contextlib import contextmanager
-
-    import psutil
-    import pywintypes
-    import win32api
-    import win32con
-    import win32job
-
-    _calls: Any = win32job
-    """Its stubs leave most parameters without a type."""
-
-    @contextmanager
-    def _os_errors() -> Generator[None]:
-        try:
-            yield
-        except pywintypes.error as problem:
-            raise OSError(None, problem.strerror, None, problem.winerror) from None
-        except psutil.Error as problem:
-            raise OSError(str(problem)) from None
-
-    class SystemCalls:
-        """Those of Windows."""
-
-        def create(self, limits: JobLimits) -> Any:
-            with _os_errors():
-                job = _calls.CreateJobObject(None, "")  # None: no child inherits the handle
-                about: Any = _calls.QueryInformationJobObject(job, _calls.JobObjectExtendedLimitInformation)
-                basic: Any = about["BasicLimitInformation"]
-                basic["LimitFlags"] |= _calls.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-                if limits.max_memory_bytes:
-                    basic["LimitFlags"] |= _calls.JOB_OBJECT_LIMIT_JOB_MEMORY
-                    about["JobMemoryLimit"] = limits.max_memory_bytes
-                if limits.max_processes:
-                    basic["LimitFlags"] |= _calls.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
-                    basic["ActiveProcessLimit"] = limits.max_processes
-                _calls.SetInformationJobObject(job, _calls.JobObjectExtendedLimitInformation, about)
-                return job
-
-        def assign(self, job: Any, pid: int) -> None:
-            with _os_errors():
-                access = win32con.PROCESS_SET_QUOTA | win32con.PROCESS_TERMINATE
-                process = win32api.OpenProcess(access, False, pid)
-                try:
-                    _calls.AssignProcessToJobObject(job, process)
-                finally:
-                    win32api.CloseHandle(process)
-
-        def resume(self, pid: int) -> None:
-            with _os_errors():
-                psutil.Process(pid).resume()
-
-        def members(self, job: Any) -> list[int]:
-            with _os_errors():
-                return list(_calls.QueryInformationJobObject(job, _calls.JobObjectBasicProcessIdList))
-
-        def terminate(self, job: Any) -> None:
-            with _os_errors():
-                _calls.TerminateJobObject(job, 1)
-
-        def close(self, job: Any) -> None:
-            with _os_errors():
-                win32api.CloseHandle(job)
-
-
 def system_jobs() -> Jobs:
     """Jobs of this system. Raises `OSError` if it has none."""
-    if sys.platform != "win32":
-        raise OSError("this system has no job objects")
-    return Jobs(SystemCalls())
+    # Workers import this package, and have no packages but what they need: pywin32 and psutil are for who has children.
+    from goat_mcp.processes.windows_job_calls import system_calls
+
+    return Jobs(system_calls())

@@ -68,10 +68,14 @@ def wsl_paths() -> WslPaths:
 
 
 def local_path(text: str) -> str:
-    """A path that a caller sends, as Linux spells it: in WSL the caller may run on Windows. Raises `ToolError`."""
+    """A path or a `file:` address that a caller sends, as Linux spells it: in WSL the caller may run on Windows.
+
+    Elsewhere it stays as it is. Raises `ToolError` for what is not in this distribution.
+    """
     if not platform.IN_WSL or text.startswith("/"):
         return text
-    return wsl_paths().linux(text) or text
+    paths = wsl_paths()
+    return (paths.linux_of_uri(text) if text.startswith("file:") else paths.linux(text)) or text
 
 
 def is_too_wide(directory: Path) -> bool:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from goat_mcp.core import platform
 from goat_mcp.core.errors import ToolError
+from goat_mcp.files.workspace.windows_paths import parse_windows_path
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.processes.wsl import wsl_paths
 from goat_mcp.server.caller_identity import Transport
@@ -57,22 +58,22 @@ def local_folders(answer: Mapping[str, Any]) -> list[Path]:
         for root in (cast("list[Any]", listed) if isinstance(listed, list) else [])
         if isinstance(root, dict)
     ]
-    paths = map(_path_in_wsl if platform.IN_WSL else _path, uris)
-    return [Path(path) for path in paths if path]
+    return [Path(path) for path in map(_path, uris) if path]
 
 
 def _path(uri: str) -> str:
-    """Empty for what is no folder of this computer."""
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else ""
-
-
-def _path_in_wsl(uri: str) -> str:
-    """The client may run on Windows: `file:///c:/x`, `file://wsl.localhost/Ubuntu/x`."""
+    """Empty for what is no folder of this computer. In WSL the client may run on Windows."""
     try:
-        return wsl_paths().linux_of_uri(uri) or ""
-    except ToolError:  # of another computer or distribution
+        parts = urlsplit(uri)
+        if parts.scheme != "file":
+            return ""
+        if platform.IN_WSL:
+            return wsl_paths().linux_of_uri(uri) or ""
+        if platform.SYSTEM == "windows":
+            return parse_windows_path(uri).text
+    except (ToolError, ValueError):  # of another computer or distribution; `file://[`
         return ""
+    return unquote(parts.path) if parts.netloc in ("", "localhost") else ""
 
 
 class RootsRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +27,7 @@ from goat_mcp.commands.git_hardening import GitHardening
 from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox
 from goat_mcp.commands.tasks.manager import TaskManager
+from goat_mcp.core import platform
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.coercion import Problem, shown_value
 from goat_mcp.core.context import ToolContext
@@ -44,6 +46,7 @@ from goat_mcp.processes.output_capture import SeparateStreams
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
+from goat_mcp.processes.windows_bash import find_git_bash
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 
@@ -218,6 +221,14 @@ class Bash(
             notices.append("dangerouslyDisableSandbox was ignored: only the user's settings turn the sandbox off")
         return confined, "off" if state.wanted is SandboxMode.OFF else state.name
 
+    def _program(self, path: str) -> str:
+        """The bash that runs it. Raises `ToolError(NOT_CONFIGURED)`."""
+        if platform.SYSTEM == "windows":
+            return find_git_bash(self.options.git_bash, {**os.environ, "PATH": path}, os.path.isfile)
+        if (bash := find_bash(path)) is None:
+            raise ToolError(ErrorCode.NOT_CONFIGURED, "there is no bash on PATH", "Ask the user to install bash.")
+        return bash
+
     def _start(
         self,
         script: str,
@@ -227,13 +238,10 @@ class Bash(
         directory: str,
         confined: ConfinedProcess | None,
     ) -> RunningCommand:
-        bash = find_bash(path)
-        if bash is None:
-            raise ToolError(ErrorCode.NOT_CONFIGURED, "there is no bash on PATH", "Ask the user to install bash.")
         try:
             return start_command(
                 script,
-                bash=bash,
+                bash=self._program(path),
                 directory=directory,
                 environment=environment,
                 guard=self.guard,

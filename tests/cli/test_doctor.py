@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.desktop import CLAUDE_DESKTOP
 from tests.cli.terminal_runs import run_on_terminal
 from tests.cli.test_call import run
 from tests.upstreams.fleet import server
@@ -308,7 +309,7 @@ def test_the_commands_of_a_remedy_name_the_server(tmp_path: Path) -> None:
 
 
 def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Path) -> None:
-    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file = tmp_path / CLAUDE_DESKTOP
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"mcpServers": {"goat": {"command": "/gone/goat-mcp", "args": ["serve"]}}}))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.desktop import CLAUDE_DESKTOP, PROGRAMS
 from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_call import run
 from tests.docs.test_documents import ROOT
@@ -39,7 +40,7 @@ DESKTOP = f"""\
 
 @pytest.fixture
 def desktop(tmp_path: Path) -> Path:
-    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file = tmp_path / CLAUDE_DESKTOP
     file.parent.mkdir(parents=True)
     file.write_text(DESKTOP)
     file.chmod(0o644)
@@ -248,7 +249,7 @@ def test_a_command_that_a_model_runs_changes_no_servers(tmp_path: Path, desktop:
 HOST_FILES = {
     "claude-code": (".claude.json", "mcpServers"),
     "cursor": (".cursor/mcp.json", "mcpServers"),
-    "vscode": (".config/Code/User/mcp.json", "servers"),
+    "vscode": (f"{PROGRAMS}/Code/User/mcp.json", "servers"),
     "gemini": (".gemini/settings.json", "mcpServers"),
     "windsurf": (".codeium/windsurf/mcp_config.json", "mcpServers"),
     "zed": (".config/zed/settings.json", "context_servers"),

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from goat_mcp.cli.hosts.table import HOSTS
+from tests.cli.desktop import CLAUDE_DESKTOP
 from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_call import run
 from tests.cli.test_import import done, written
 
 pytestmark = pytest.mark.e2e
 
-DESKTOP = Path(".config/Claude/claude_desktop_config.json")
+DESKTOP = CLAUDE_DESKTOP
 CURSOR = Path(".cursor/mcp.json")
 
 
@@ -107,7 +108,7 @@ def test_uninstalling_takes_out_an_entry_that_was_there_before_and_that_we_chang
         (("--profile", "x"), "there is no profile 'x'\n"),
         (("--workspace", "."), "as the workspace gives the tools everything that is yours"),
         (("--workspace", "/"), "as the workspace gives the tools everything that is yours"),
-        (("--workspace", "/proc"), "/proc cannot be a root"),
+        (("--workspace", "/dev"), "/dev cannot be a root"),
     ],
 )
 def test_a_wrong_option_is_named_and_nothing_is_written(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.core.version import __version__
+from tests.cli.desktop import CLAUDE_DESKTOP, PROGRAMS
 from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_import import written
 from tests.quick_start import goat_command
@@ -63,7 +64,7 @@ def test_a_program_that_is_gone_and_a_file_that_cannot_be_read_lead_to_doctor(tm
 
 def test_it_shows_hosts_servers_and_what_waits(tmp_path: Path) -> None:
     ours = {"command": sys.executable, "args": ["-m", "goat_mcp", "serve"]}
-    written(tmp_path / ".config" / "Claude" / "claude_desktop_config.json", {"mcpServers": {"goat": ours}})
+    written(tmp_path / CLAUDE_DESKTOP, {"mcpServers": {"goat": ours}})
     written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"a": {"command": "x"}}})
     written(tmp_path / ".gemini" / "settings.json", "{")
     entries = {"off": {"command": "x", "disabled": True}, "new": {"command": "y"}, "bad": {"command": "z"}}
@@ -91,8 +92,8 @@ def test_many_of_everything_stay_under_20_lines(tmp_path: Path) -> None:
     names = [f"a-server-with-quite-a-long-name-{number}" for number in range(40)]
     written(tmp_path / "up.json", {"mcpServers": {name: {"command": "x"} for name in names}})
     written(tmp_path / ".config" / "goat-mcp" / "goat-mcp.yaml", f"upstreams: [{tmp_path / 'up.json'}]\n")
-    for folder in ("Claude", "Code/User", "zed", "opencode", "goose"):
-        (tmp_path / ".config" / folder).mkdir(parents=True)
+    for folder in (PROGRAMS / "Claude", PROGRAMS / "Code/User", ".config/zed", ".config/opencode", ".config/goose"):
+        (tmp_path / folder).mkdir(parents=True)
     for folder in (".cursor", ".codex", ".gemini", ".copilot", ".lmstudio", ".codeium/windsurf", ".junie/mcp"):
         (tmp_path / folder).mkdir(parents=True)
 

@@ -18,6 +18,11 @@ FILLED = {
 }
 
 
+@pytest.fixture(autouse=True)
+def not_a_mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "SYSTEM", "linux")
+
+
 def test_what_is_missing_is_filled_in() -> None:
     environment: dict[str, str] = {}
 

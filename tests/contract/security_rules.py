@@ -40,6 +40,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "files/workspace/beneath",
         "files/workspace/test_confinement.py::"
         "test_both_ways_of_opening_agree_and_mean_what_the_system_means "
+        "files/workspace/test_macos_jail.py::test_what_is_moved_out_while_it_is_opened_is_not_read "
         "contract/test_file_cases.py::test_a_read_that_leads_out_is_refused",
         "Windows: links are refused, a race remains.",
     ),
@@ -59,14 +60,17 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-FILE-5",
-        "A deny rule holds for the path asked for and for the file that was opened, by whatever name.",
-        "calls/permissions/rule_set files/workspace/workspace files/search/engine",
+        "A deny rule holds for the path asked for and for the file that was opened, by whatever name, and by every "
+        "spelling that the file system takes for that name.",
+        "calls/permissions/rule_set calls/permissions/patterns files/workspace/workspace files/search/engine",
         "calls/permissions/test_path_rules_in_use.py::"
         "test_r_file_5_a_file_that_a_rule_denies_is_out_of_reach_by_any_name "
         "calls/permissions/test_path_rules_in_use.py::"
-        "test_the_rule_holds_for_the_file_that_was_opened_while_a_link_changes_places",
+        "test_the_rule_holds_for_the_file_that_was_opened_while_a_link_changes_places "
+        "files/workspace/test_folded_names.py::test_a_denied_file_is_denied_by_every_spelling",
         "Without a sandbox Bash reads what your account reads, but for commands that plainly name such a file. A hard "
-        "link is another file. Landlock does not hide files.",
+        "link is another file. Landlock does not hide files. What a file system takes for one name is found out for "
+        "each root, not for each directory.",
     ),
     _rule(
         "R-FILE-6",
@@ -120,7 +124,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-10",
         "A search follows no link out, survives loops, ends in time, and takes nothing for an option.",
-        "files/search/ripgrep files/search/engine processes/landlock",
+        "files/search/ripgrep files/search/engine processes/linux_landlock",
         "contract/test_file_cases.py::test_fs_31_a_search_follows_no_link_out "
         "contract/test_file_cases.py::test_fs_32_what_looks_like_an_option_is_none "
         "contract/test_file_cases.py::test_a_search_survives_links_in_a_circle",

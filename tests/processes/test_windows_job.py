@@ -10,7 +10,7 @@ import pytest
 from goat_mcp.core import platform
 from goat_mcp.processes.process_guard import ProcessGuard, guarded_start
 from goat_mcp.processes.process_tree import ProcessTree
-from goat_mcp.processes.windows_job import CREATE_SUSPENDED, JobLimits, Jobs
+from goat_mcp.processes.windows_job import CREATE_SUSPENDED, JobLimits, JobMember, Jobs
 
 
 @dataclass
@@ -38,12 +38,12 @@ class FakeSystem:
     def resume(self, pid: int) -> None:
         self._say("resume", pid)
 
-    def members(self, job: int) -> list[int]:
+    def members(self, job: int) -> list[JobMember]:
         if job in self._ending and (left := self._ending[job] - 1) >= 0:
             self._ending[job] = left
             if left == 0:
                 self.inside[job] = []
-        return self.inside[job]
+        return [JobMember(pid, "bash.exe") for pid in self.inside[job]] + [JobMember(99, "Conhost.exe")]
 
     def terminate(self, job: int) -> None:
         self._say("terminate", job)

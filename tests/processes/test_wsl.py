@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.files.workspace.workspace import Workspace
+from goat_mcp.files.workspace.writing import AnyVersion
 from goat_mcp.processes import wsl
 from goat_mcp.server.client_roots import local_folders
 from tests.fake_wsl import DISTRIBUTION, FakeWindows, put_into_wsl
@@ -78,9 +80,13 @@ def test_file_tools_understand_paths_of_windows(windows: FakeWindows, tmp_path: 
     project.mkdir(parents=True)
     (tmp_path / "linux").mkdir()
     workspace = Workspace(project, tmp_path / "linux", lock_folder=tmp_path / "locks")
-    asked = (r"C:\Users\Ada L\proj\a.txt", rf"\\wsl.localhost\{DISTRIBUTION}{tmp_path}\linux\b.txt".replace("/", "\\"))
+    asked = {
+        "file:///c:/Users/Ada%20L/proj/c.txt": f"{project}/c.txt",
+        r"C:\Users\Ada L\proj\a.txt": f"{project}/a.txt",
+        rf"\\wsl.localhost\{DISTRIBUTION}{tmp_path}\linux\b.txt".replace("/", "\\"): f"{tmp_path}/linux/b.txt",
+    }
 
-    assert [str(workspace.resolve(path)) for path in asked] == [f"{project}/a.txt", f"{tmp_path}/linux/b.txt"]
+    assert {path: str(workspace.resolve(path)) for path in asked} == asked
     for outside in (r"C:\Users\Ada L\proj\..\x", r"C:\Windows\x", r"\\wsl.localhost\Debian\x", r"D:\x", "C:x"):
         with pytest.raises(ToolError):
             workspace.resolve(outside)
@@ -98,6 +104,8 @@ def test_roots_of_a_host_on_windows_are_folders_here(windows: FakeWindows) -> No
         "file://wsl%24/Debian/home/me",
         "file://server/share",
         "file:///home/you",
+        "file://[",
+        "https://example.com/",
     )
 
     found = local_folders({"roots": [{"uri": uri} for uri in uris]})
@@ -109,6 +117,13 @@ def test_elsewhere_such_roots_are_left_out() -> None:
     roots = [{"uri": "file://wsl.localhost/Ubuntu/home/me"}, {"uri": "file:///home/me"}]
 
     assert local_folders({"roots": roots}) == [Path("/home/me")]
+
+
+def test_on_windows_itself_roots_are_paths_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "SYSTEM", "windows")
+    uris = ("file:///c%3A/Users/me/proj", "file:///C:/x", "file://server/share/x", "file:///home/me")
+
+    assert local_folders({"roots": [{"uri": uri} for uri in uris]}) == [Path("C:\\Users\\me\\proj"), Path("C:\\x")]
 
 
 def test_where_a_host_on_windows_was_started_is_no_workspace_if_it_is_a_whole_profile(
@@ -123,3 +138,55 @@ def test_where_a_host_on_windows_was_started_is_no_workspace_if_it_is_a_whole_pr
         found.append(default_roots())
 
     assert found == [[], [project]]
+
+
+def test_a_short_name_of_windows_opens_nothing(
+    windows: FakeWindows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule about `secret folder` does not know `SECRET~1`, and a drive of Windows opens both."""
+    project = windows.drives / "c" / "proj~1"
+    (project / "SECRET~1").mkdir(parents=True)
+    (project / "SECRET~1" / "a.txt").write_text("x")
+    (project / "listed~1").write_text("x")
+    (project / "link").symlink_to("SECRET~1")
+    listed = os.listdir
+
+    def without_short_names(folder: Path) -> list[str]:
+        return [name for name in listed(folder) if name not in ("SECRET~1", "proj~1")]
+
+    monkeypatch.setattr(os, "listdir", without_short_names)
+    workspace = Workspace(project, lock_folder=tmp_path / "locks")
+
+    for asked in (r"C:\proj~1\SECRET~1\a.txt", f"{project}/link/a.txt"):
+        with pytest.raises(ToolError, match="a short form of another name"):
+            workspace.open_file(workspace.resolve(asked))
+        with pytest.raises(ToolError, match="a short form of another name"):
+            workspace.write_file(workspace.resolve(asked), b"y", expect=AnyVersion())
+    with workspace.open_file(workspace.resolve(r"C:\proj~1\listed~1")) as file:
+        assert file.real_path.name == "listed~1"
+    workspace.write_file(workspace.resolve(r"C:\proj~1\new~1"), b"y", expect=None)
+
+
+def test_files_are_written_on_a_drive_that_has_no_modes(
+    windows: FakeWindows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`metadata` is not among the mount's options by default, and then `fchmod` fails."""
+    project = windows.drives / "c" / "proj"
+    project.mkdir()
+    old = project / "old.txt"
+    old.write_text("x")
+    inode = old.stat().st_ino
+    workspace = Workspace(project, lock_folder=tmp_path / "locks")
+
+    def refused(fd: int, mode: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(posix, "fchmod", refused)
+    workspace.write_file(workspace.resolve(r"C:\proj\new.txt"), b"y", expect=None)
+    workspace.write_file(workspace.resolve(r"C:\proj\old.txt"), b"z", expect=AnyVersion())
+    monkeypatch.setattr(platform, "IN_WSL", False)
+    with pytest.raises(ToolError):
+        workspace.write_file(workspace.resolve(f"{project}/other.txt"), b"y", expect=None)
+
+    assert (project / "new.txt").read_bytes() == b"y"
+    assert old.read_bytes() == b"z" and old.stat().st_ino != inode  # replaced in one step, not overwritten

@@ -7,13 +7,30 @@ what asks for a machine that the simulation has not.
 from __future__ import annotations
 
 _SANDBOX = "runs a command that nobody has to approve, in a sandbox: `sandbox-exec` is not simulated"
+_IN_A_SANDBOX = {
+    "tests/calls/hooks/test_configured.py": ("test_an_if_is_about_the_parts_of_a_command_and_doubt_runs_the_hook",),
+    "tests/tools/test_exit_plan_mode.py": ("test_what_the_plan_wants_to_run_is_granted_only_where_the_user_ticks_it",),
+    "tests/cli/test_call.py": (
+        "test_a_background_task_is_waited_for",
+        "test_a_background_task_is_waited_for_where_the_catalog_cannot_show_it",
+        "test_a_background_task_that_fails_is_status_5",
+        "test_nobody_at_the_terminal_means_no",
+        "test_a_terminal_shows_what_a_call_waits_for",
+    ),
+    "tests/cli/test_ctrl_c.py": (
+        "test_one_ctrl_c_ends_serve_during_a_call_and_with_servers_that_do_not_start",
+        "test_one_ctrl_c_ends_http_during_a_call_and_with_servers_that_do_not_start",
+        "test_ctrl_c_during_a_call_ends_it",
+    ),
+    "tests/cli/test_rule_edits.py": ("test_a_call_is_tested_without_running_it",),
+    "tests/cli/test_why.py": ("test_the_rule_that_decides_is_named_with_its_line",),
+}
 
-_IF_OF_HOOKS = "test_an_if_is_about_the_parts_of_a_command_and_doubt_runs_the_hook"
-_PLAN = "test_what_the_plan_wants_to_run_is_granted_only_where_the_user_ticks_it"
+_FULL_DISK = "tests/files/workspace/test_writing.py::test_a_full_disk_keeps_a_file_that_is_written_in_place"
 
 CANNOT_RUN: dict[str, str] = {
-    f"tests/calls/hooks/test_configured.py::{_IF_OF_HOOKS}": _SANDBOX,
-    f"tests/tools/test_exit_plan_mode.py::{_PLAN}": _SANDBOX,
+    **{f"{file}::{test}": _SANDBOX for file, tests in _IN_A_SANDBOX.items() for test in tests},
+    _FULL_DISK: "without posix_fallocate a full disk is noticed while it is written, and the old bytes are put back",
 }
 
 ABSENT = (

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from goat_mcp.calls.permissions.rule import Call, Rule
 from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
+from goat_mcp.files.workspace.directory import lies_in
 
 _MAX_DIRECTORIES = 40
 _MAX_FOLDERS = 16
@@ -293,9 +294,7 @@ def _hit(rules: RuleList, call: Call, use: FileUse, paths: NamedPaths, bases: Se
 
 def _is_in_workspace(path: str, call: Call) -> bool:
     """Whether it certainly is: with an expansion left nobody knows where a path leads."""
-    return not any(sign in path for sign in "$`") and any(
-        path == root or path.startswith(f"{root.rstrip('/')}/") for root in call.roots
-    )
+    return not any(sign in path for sign in "$`") and any(lies_in(path, root) for root in call.roots)
 
 
 def _way_around(folder: str, found: str) -> str:

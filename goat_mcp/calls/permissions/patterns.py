@@ -14,7 +14,7 @@ from pathlib import Path
 
 from goat_mcp.core import platform
 from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
-from goat_mcp.files.workspace.directory import folds_names
+from goat_mcp.files.workspace.directory import folds_names, lies_in
 from goat_mcp.files.workspace.names import comparable
 from goat_mcp.files.workspace.windows_paths import as_in_rules
 
@@ -126,7 +126,7 @@ def _is_folded(path: str, roots: Sequence[str]) -> bool:
     folding = tuple(filter(folds_names, roots))
     if not folding:
         return False
-    return not any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots if root not in folding)
+    return not any(lies_in(path, root) for root in roots if root not in folding)
 
 
 def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterator[str]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from goat_mcp.cli.hosts.host import MCP_SERVERS, ConfigLocation, Host, Key, Variables, WorkspaceSource, of_application
 
 EDITORS = (
+    # anthropics/claude-code#26073: the Windows installer makes a package since February 2026.
     Host(
         "claude-desktop",
         "Claude Desktop",
         "json",
         MCP_SERVERS,
         user=of_application("Claude/claude_desktop_config.json"),
+        packaged="Claude_*",
         after="Quit Claude Desktop entirely and start it again.",
     ),
     Host(
@@ -41,6 +43,9 @@ EDITORS = (
         variables=Variables.EDITOR,
         own_entry={"type": "stdio"},
         workspace=WorkspaceSource.ROOTS,
+        # microsoft/vscode: src/vs/workbench/contrib/mcp/common/mcpServer.ts (roots of the same authority only)
+        in_wsl="In a window in WSL it names none to servers of this file: add --workspace DIR, or --project DIR for "
+        "the project's own file, whose servers VS Code starts in the distribution.",
         after="Start the server goat in VS Code (MCP: List Servers).",
         unseen="what is switched off in VS Code's window is not in this file",
     ),

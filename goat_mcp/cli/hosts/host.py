@@ -115,6 +115,9 @@ class Host:
     user: ConfigLocation | None = None
     elsewhere: ConfigLocation | None = None
     """Where some versions keep the user's file: that one is taken if it is there and `user` is not."""
+    packaged: str = ""
+    """On Windows: the pattern of its package's name, if it can be a packaged application. Such a one has an `%APPDATA%`
+    of its own, and does not read that of the user."""
     project: str = ""
     """Below a project's directory."""
     keys: Mapping[str, Key] = field(default_factory=dict[str, Key])
@@ -134,6 +137,8 @@ class Host:
     per_project: tuple[str, ...] = ()
     """Where the user's file keeps entries of single projects: `*` stands for the project's directory."""
     workspace: WorkspaceSource = WorkspaceSource.NONE
+    in_wsl: str = ""
+    """What to know about its entry on Windows that starts goat-mcp in WSL."""
     after: str = ""
     """What the user has to do for the host to see a change."""
     paste_into: str = ""
@@ -197,15 +202,31 @@ class HostEnvironment:
         if host.is_on_windows and there.platform != "windows":
             return None
         user = None if host.user is None else there.path(host.user)
+        if user is not None and there.platform == "windows" and host.packaged:
+            user = there.packaged_file(host.packaged, user)
         other = None if host.elsewhere is None else there.path(host.elsewhere)
         if user is not None and other is not None and not os.path.lexists(user) and os.path.lexists(other):
             return other
         return user
 
+    def packaged_file(self, package: str, user: Path) -> Path:
+        """On Windows: the file below the `%APPDATA%` of a packaged application, if it is installed. Else `user`."""
+        appdata = Path(self._folder_named("appdata"))
+        local = Path(self._variable("LOCALAPPDATA") or self.home / "AppData" / "Local")
+        try:
+            packages = sorted((local / "Packages").glob(package))
+        except OSError:
+            return user
+        files = [folder / "LocalCache" / "Roaming" / user.relative_to(appdata) for folder in packages]
+        return next((file for file in files if os.path.lexists(file)), files[0] if files else user)
+
     def _folder(self, part: re.Match[str]) -> str:
         name, fallback = part.groups()
         if fallback is not None:
             return self._variable(name) or str(self.home / fallback)
+        return self._folder_named(name)
+
+    def _folder_named(self, name: str) -> str:
         return {
             "home": str(self.home),
             "config": self._variable("XDG_CONFIG_HOME") or str(self.home / ".config"),

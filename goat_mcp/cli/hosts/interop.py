@@ -16,7 +16,9 @@ from goat_mcp.cli.hosts.wsl_entry import wsl_launch
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.wsl_paths import WslPaths
 
-_READ_BY_CMD = re.compile(r'[&|<>^%!"\n\r]')
+_READ_BY_CMD = re.compile(r"[&|<>^%!]")
+_LOST = re.compile(r'["\t\r\n]')
+"""Interop does not quote these (microsoft/WSL#2411, #2164)."""
 _SCRIPTS = (".cmd", ".bat")
 _LOCAL = re.compile(r"https?://(?:localhost|127\.|\[::1\])", re.I)
 
@@ -43,6 +45,8 @@ def start_from_wsl(draft: EntryDraft, windows: HostEnvironment, paths: WslPaths)
             entry["cwd"] = inner.cd if inner.cd.startswith(("/", "~")) else _here(paths, "cwd", inner.cd)
         return
     program, name = _program(command, windows, paths)
+    if bad := next((word for word in (name, *args) if not word or _LOST.search(word)), None):
+        raise NotImportable(f"args: WSL would hand on {bad!r} to a program of Windows as something else")
     if program.suffix.lower() in _SCRIPTS:
         if bad := next((word for word in (name, *args) if _READ_BY_CMD.search(word)), None):
             raise NotImportable(f"command: {program.name} is a script of cmd.exe, which would read {bad!r} as more")

@@ -1,6 +1,6 @@
 """Landlock, for systems where bubblewrap does not work: which rights a confined program keeps, and what stays open.
 
-The kernel interface is in `processes.landlock`; the process that restricts itself is `linux_confined_start`.
+The kernel interface is in `processes.linux_landlock`; the process that restricts itself is `linux_confined_start`.
 
 A writable tree is writable as a whole: Landlock has no rule that excludes `.git/hooks` from a root, and rules for each
 entry of a root instead would let nobody make a file beside them, not even git its lock. So `Bounds.pinned`,
@@ -24,7 +24,7 @@ from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.commands.sandbox.temporary_folders import PrivateFolder, remove_stale_folders
 from goat_mcp.core import platform
-from goat_mcp.processes import landlock as kernel
+from goat_mcp.processes import linux_landlock as kernel
 
 _MAX_ENTRIES = 2000
 """Of a protected directory. `.git/hooks` and editors' folders have some dozens."""

@@ -8,7 +8,7 @@ import _socket as socket  # the public module costs 8 ms of every start
 import os
 import sys
 
-from goat_mcp.processes.landlock import (
+from goat_mcp.processes.linux_landlock import (
     DEVICES,
     ON_FILES,
     READ_FILE,

@@ -23,7 +23,7 @@ from goat_mcp.files.search.query import GroupEnd, Query, Report, ResultLine, Tar
 from goat_mcp.files.search.ripgrep import Ripgrep, find_ripgrep
 from goat_mcp.files.search.ripgrep_process import RipgrepRun, running
 from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 
 _MAX_REASON_CHARS = 600
 _TYPES_LIMIT_S = 5.0

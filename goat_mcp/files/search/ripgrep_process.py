@@ -17,7 +17,7 @@ from goat_mcp.core import platform, posix
 from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.query import Target
 from goat_mcp.files.search.ripgrep import DATA_MARK, Command
-from goat_mcp.processes.landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
+from goat_mcp.processes.linux_landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
 
 _CHUNK_BYTES = 64 * 1024
 _SMALL_CHUNK_BYTES = 16 * 1024

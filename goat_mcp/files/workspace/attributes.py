@@ -24,7 +24,7 @@ _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 def give_new_mode(fd: int, mode: int | None) -> None:
     """To a file that was not there before; None: as the umask has it."""
     if platform.HAS_FILE_MODES:
-        posix.fchmod(fd, NEW_FILE_MODE & ~_umask() if mode is None else mode)
+        _set_mode(fd, NEW_FILE_MODE & ~_umask() if mode is None else mode)
 
 
 def give_attributes(directory: Directory, name: str, fd: int) -> None:
@@ -49,10 +49,25 @@ def give_attributes(directory: Directory, name: str, fd: int) -> None:
             _give_extended(source, fd)
         finally:
             os.close(source)
-    posix.fchmod(fd, mode)
+    _set_mode(fd, mode)
+
+
+def _set_mode(fd: int, mode: int) -> None:
+    """Of a file that was just made. A drive of Windows in WSL has modes only if it is mounted with `metadata`."""
+    if stat.S_IMODE(os.fstat(fd).st_mode) == mode:
+        return
+    try:
+        posix.fchmod(fd, mode)
+    except PermissionError:
+        if not platform.IN_WSL:
+            raise
 
 
 def _give_extended(source: int, fd: int) -> None:
+    if platform.HAS_COPYFILE:
+        from goat_mcp.files.workspace.macos_attributes import copy_extended  # ctypes: only for a written file
+
+        copy_extended(source, fd)
     if not platform.HAS_EXTENDED_ATTRIBUTES:
         return
     names = posix.listxattr(source)

@@ -13,7 +13,7 @@ import stat
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -215,6 +215,7 @@ class Beneath:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         location = _Walk(self._roots(), root, names).run()
         try:
+            location = _verified_place(location)
             if self._roots().holding(location.real) is None or self._kernel.is_kernel_file_system(location.directory):
                 raise OSError(errno.EXDEV, "outside", str(location.real))
         except BaseException:
@@ -341,6 +342,16 @@ class _Walk:
         self, name: str, found: os.stat_result | None, missing: Names = (), dangling: bool = False
     ) -> Location:
         return Location(self._root, self._root.real.joinpath(*self._real), self._at, name, found, missing, dangling)
+
+
+def _verified_place(location: Location) -> Location:
+    """With the path of its directory in the system's own words. Raises EXDEV if it was moved out since."""
+    if not platform.HAS_GETPATH or location.directory.status().st_nlink == 0:
+        return location
+    parent = _real_path(location.root, location.root.pin().directory, location.directory)
+    if parent is None:
+        raise OSError(errno.EXDEV, "outside", str(location.real))
+    return replace(location, parent=parent)
 
 
 def _verified(location: Location, opened: int | Directory) -> Path | None:

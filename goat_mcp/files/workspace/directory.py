@@ -7,6 +7,7 @@ What a path means, and whether it may be touched, is not decided here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -19,6 +20,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace.names import comparable
 
 _NO_FOLLOW = posix.O_NOFOLLOW
+_LETTERS = re.compile("[A-Za-z]")
 _PATH_BYTES = 1024
 """The most that F_GETPATH writes."""
 
@@ -221,18 +223,28 @@ def folds_names(folder: str) -> bool:
     path = Path(folder)
     with suppress(OSError, ToolError), open_directory(path) as directory:
         for entry in directory.entries():
-            if (other := entry.name.swapcase()) != entry.name:
-                return _is_one(directory, entry.name, other)
+            other = _LETTERS.sub(lambda letter: letter[0].swapcase(), entry.name)
+            if other != entry.name and (is_one := _is_one(directory, entry.name, other)) is not None:
+                return is_one
     return path.parent != path and folds_names(str(path.parent))
 
 
-def _is_one(directory: Directory, name: str, other: str) -> bool:
-    """Not if both are in it: a hard link has two names wherever it is."""
-    try:
-        is_one = os.path.samestat(directory.stat(name), directory.stat(other))
-    except OSError:
+def lies_in(path: str, folder: str) -> bool:
+    """Whether an absolute path, by its text, is this directory or below it, in any spelling that means the same."""
+    if folds_names(folder):
+        path, folder = comparable(path), comparable(folder)
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _is_one(directory: Directory, name: str, other: str) -> bool | None:
+    """None if it is gone. Not if both are in it: a hard link has two names wherever it is."""
+    with suppress(FileNotFoundError):
+        found = directory.stat(name)
+        with suppress(FileNotFoundError):
+            is_one = os.path.samestat(found, directory.stat(other))
+            return is_one and not {name, other} <= {entry.name for entry in directory.entries()}
         return False
-    return is_one and not {name, other} <= {entry.name for entry in directory.entries()}
+    return None
 
 
 def descriptor_path(fd: int) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,9 @@ from goat_mcp.files.workspace.directory import Directory, folds_names, open_dire
 from goat_mcp.files.workspace.names import comparable
 from goat_mcp.processes.wsl import is_too_wide
 
-_KERNEL_FOLDERS: Mapping[platform.SystemName, frozenset[str]] = {
-    "linux": frozenset({"proc", "sys", "dev"}),
-    "macos": frozenset({"dev", ".vol", ".nofollow", ".resolve"}),
-    "windows": frozenset(),
-}
+_KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
+_MACOS_PREFIXES = frozenset({".vol", ".nofollow", ".resolve"})
+"""Absolute paths that begin with one of these are read by the kernel in another way."""
 _FORKS = "..namedfork"
 """macOS: what lies below this name in a file is another part of the file."""
 MAX_PATH_CHARS = 4096
@@ -80,9 +78,9 @@ def is_kernel_path(names: Names) -> bool:
     reached if a root lies in it."""
     if platform.SYSTEM == "macos":
         names = tuple(map(comparable, names))
-        if _FORKS in names:
+        if _FORKS in names or not _MACOS_PREFIXES.isdisjoint(names[:1]):
             return True
-    return names[:1] != () and names[0] in _KERNEL_FOLDERS[platform.SYSTEM] and names[:2] != ("dev", "shm")
+    return not _KERNEL_FOLDERS.isdisjoint(names[:1]) and names[:2] != ("dev", "shm")
 
 
 def _short_spelling(names: Names) -> Names:

@@ -32,6 +32,7 @@ from goat_mcp.files.workspace.roots import (
     private_folder,
     split_names,
 )
+from goat_mcp.files.workspace.short_names import refuse_short_names
 from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
 from goat_mcp.files.workspace.windows_directory import holds_name
 from goat_mcp.files.workspace.windows_paths import parse_windows_path
@@ -259,9 +260,14 @@ class Workspace:
 
     def _check_allowed(self, path: WorkspacePath, real: Path) -> None:
         """Raise if what was opened must not be read (R-FILE-5)."""
+        self._refuse_short_names(real)
         rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
         if rule or self.is_private(real):
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
+
+    def _refuse_short_names(self, real: Path) -> None:
+        if (root := self._roots.holding(real)) is not None:
+            refuse_short_names(real, root.real)
 
     @contextmanager
     def _writable_location(self, path: WorkspacePath) -> Generator[Location]:
@@ -269,6 +275,7 @@ class Workspace:
         with self._location(path) as location:
             if not self.contains(location.real):
                 raise self._outside(path)
+            self._refuse_short_names(location.real)
             if rule := self._why_denied(path.plain, True) or self._why_denied(str(location.real), True):
                 raise refusals.denied_by_rule(path, rule)
             try:

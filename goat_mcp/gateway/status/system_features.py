@@ -12,7 +12,8 @@ from typing import Any
 from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core import platform
 from goat_mcp.files.workspace.beneath import Kernel
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.environment import login_shell
+from goat_mcp.processes.linux_landlock import Landlock
 
 SANDBOX = "sandbox"
 _EVERYWHERE = ("linux", "macos", "windows")
@@ -92,8 +93,8 @@ _ROWS = (
     ),
     _Row(
         "/proc",
-        "to find processes that left their group, and who opened a connection",
-        "a process that leaves its group can go on after its command",
+        "to find what a command started by any trace of it",
+        "a program that left its command before anybody looked can go on after it",
         lambda: platform.HAS_PROC,
         _POSIX,
     ),
@@ -102,6 +103,19 @@ _ROWS = (
         "to hand a script to bash without a file",
         "a script is in a file without a name while it runs",
         lambda: platform.HAS_MEMFD,
+        _POSIX,
+    ),
+    _Row(
+        "memory limits",
+        "to hold searches and conversions to their memory",
+        "their memory is looked at ten times a second; in between they can take more",
+        lambda: platform.HAS_MEMORY_LIMITS,
+    ),
+    _Row(
+        "login shell",
+        "to give commands the PATH of your terminal",
+        "commands have the PATH that goat-mcp was started with, which a desktop may have cut short",
+        lambda: login_shell() is not None,
         _POSIX,
     ),
     _Row(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,13 +17,14 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.computing.worker_main import LIMIT_S, MEMORY_BYTES
 from goat_mcp.processes.memory_watch import watch_memory
+from goat_mcp.processes.windows_job import JobLimits
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 _START = "import sys; sys.path[:0] = sys.argv[2:]; import importlib; importlib.import_module(sys.argv[1]).main()"
@@ -50,7 +50,7 @@ class WorkerProcess:
         process = self._start()
         if process is None:
             return b""
-        self._guard.watch(process.pid)
+        self._guard.watch(process.pid, limits=JobLimits(max_memory_bytes=MEMORY_BYTES))
         watch_memory(process.pid, MEMORY_BYTES)
         try:
             out, _ = process.communicate(b"".join(parts))
@@ -127,7 +127,7 @@ class ComputingLimiter:
 
 SPARE_S = 8.0
 """What a busy machine may take for it beside the time of its processor."""
-_TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name))
+_TIMED_OUT = (-posix.SIGPROF, -posix.SIGXCPU)
 
 
 @dataclass(frozen=True)

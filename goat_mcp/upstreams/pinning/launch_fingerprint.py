@@ -9,10 +9,10 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.processes.program_lookup import program_on
 from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.config.launchers import launcher_of
 
@@ -34,7 +34,7 @@ def launch_fingerprint(target: StdioLaunch | HttpEndpoint) -> str:
     """SHA-256 over the resolved program, its arguments, names of variables and directory, or over the URL."""
     if isinstance(target, StdioLaunch):
         search = target.env.get("PATH", os.environ.get("PATH", os.defpath))
-        program = shutil.which(str(Path(target.command).expanduser()), path=search) or target.command
+        program = program_on(search, str(Path(target.command).expanduser())) or target.command
         facts: list[Any] = ["stdio", program, list(target.args), sorted(target.env), target.cwd]
     else:
         facts = ["http", target.url, sorted(target.headers)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,8 +23,9 @@ from goat_mcp.processes.launch import Confined, Launch
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard, guarded_start
 from goat_mcp.processes.process_table import start_clock
 from goat_mcp.processes.process_tree import ProcessTree
+from goat_mcp.processes.program_lookup import program_on
 from goat_mcp.processes.stop_signals import unblocked_for_children
-from goat_mcp.processes.windows_program import find_program, program_start
+from goat_mcp.processes.windows_program import program_start
 from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.status import ReasonCode
@@ -128,7 +128,8 @@ async def _plan(
         return confined.launch(arguments, environment=environment, marker=marker)
     except OSError as problem:
         raise StartFailure(
-            ReasonCode.START_FAILED, f"cannot start {launch.command!r} in a sandbox: {problem}"
+            ReasonCode.START_FAILED,
+            f"cannot start {launch.command!r}{'' if confined is None else ' in a sandbox'}: {problem}",
         ) from None
 
 
@@ -136,31 +137,17 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
     """The executable, absolute. A name is looked up in the absolute folders of the child's PATH: a relative one, as
     `.`, would find what a repository has put there (R-UP-8).
     """
-    if platform.HAS_JOB_OBJECTS:
-        return _windows_program(launch, environment)
-    if os.sep in launch.command:
-        path = Path(launch.command).expanduser()
-        if not path.is_file():
+    if os.sep in launch.command or (os.altsep and os.altsep in launch.command):
+        path = str(Path(launch.command).expanduser())
+        found = program_on("", path) if platform.SYSTEM == "windows" else path  # an ending may be left out there
+        if found is None or not Path(found).is_file():
             raise StartFailure(ReasonCode.COMMAND_NOT_FOUND, f"command {launch.command!r}: there is no file {path}")
-        return str(path)
-    folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
-    found = shutil.which(launch.command, path=os.pathsep.join(folders))
+        return found
+    found = program_on(windows_environment.variable(environment, "PATH"), launch.command)
     if found is None:
         raise StartFailure(
             ReasonCode.COMMAND_NOT_FOUND,
             f"command {launch.command!r} is not on PATH; install it or give its absolute path in the entry",
-        )
-    return found
-
-
-def _windows_program(launch: StdioLaunch, environment: Mapping[str, str]) -> str:
-    command = str(Path(launch.command).expanduser()) if launch.command.startswith("~") else launch.command
-    found = find_program(command, environment, os.path.isfile)
-    if found is None:
-        raise StartFailure(
-            ReasonCode.COMMAND_NOT_FOUND,
-            f"command {launch.command!r} is no .exe and no .cmd that is there or on PATH;"
-            " install it or give its absolute path in the entry",
         )
     return found
 
@@ -187,6 +174,8 @@ async def _stop(
 
 
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL"})
+_OF_WSL = frozenset({"WSL_INTEROP", "WSL_DISTRO_NAME"})
+"""Without the first one a program of Windows does not always start from WSL."""
 
 
 def child_environment(declared: Mapping[str, str], ours: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -194,10 +183,11 @@ def child_environment(declared: Mapping[str, str], ours: Mapping[str, str] | Non
     source = os.environ if ours is None else ours
     if platform.SYSTEM == "windows":
         return windows_environment.overlaid(windows_environment.kept(source), declared)
+    passed_on = _PASSED_ON | _OF_WSL if platform.IN_WSL else _PASSED_ON
     kept = {
         name: value
         for name, value in source.items()
         # `()` starts an exported shell function, which is code rather than data.
-        if (name.upper() in _PASSED_ON or name.startswith("LC_")) and not value.startswith("()")
+        if (name.upper() in passed_on or name.startswith("LC_")) and not value.startswith("()")
     }
     return {**kept, **declared}

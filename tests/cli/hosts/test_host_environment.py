@@ -159,6 +159,27 @@ def test_without_appdata_it_is_below_the_home() -> None:
     assert str(found) == f"{ROAMING}/Claude/claude_desktop_config.json"
 
 
+@pytest.mark.parametrize("variables", [{}, {"LOCALAPPDATA": "local", "APPDATA": "roaming"}], ids=["home", "elsewhere"])
+def test_a_packaged_claude_desktop_reads_its_own_appdata(tmp_path: Path, variables: dict[str, str]) -> None:
+    environ = {name: str(tmp_path / folder) for name, folder in variables.items()}
+    environment = HostEnvironment("windows", tmp_path, environ)
+    local = tmp_path / "local" if variables else tmp_path / "AppData" / "Local"
+    roaming = tmp_path / "roaming" if variables else tmp_path / "AppData" / "Roaming"
+    packages = [local / "Packages" / name / "LocalCache" / "Roaming" / "Claude" for name in ("Claude_a", "Claude_b")]
+
+    found = [environment.user_file(HOSTS["claude-desktop"])]
+    for folder in packages:
+        folder.mkdir(parents=True)
+    found.append(environment.user_file(HOSTS["claude-desktop"]))
+    packages[1].joinpath("claude_desktop_config.json").touch()
+    found.append(environment.user_file(HOSTS["claude-desktop"]))
+
+    folders = [roaming / "Claude", *packages]
+    assert found == [folder / "claude_desktop_config.json" for folder in folders]
+    assert environment.user_file(HOSTS["vscode"]) == roaming / "Code" / "User" / "mcp.json"
+    assert [file for file in found if protected_reason(str(file)) is None] == []
+
+
 def test_a_file_that_some_versions_have_elsewhere_is_found_if_it_is_alone(tmp_path: Path) -> None:
     environment = HostEnvironment("linux", tmp_path, {})
     today = tmp_path / ".gemini" / "config" / "mcp_config.json"

@@ -74,6 +74,24 @@ def test_claude_desktop_on_windows_starts_us_through_wsl(windows: FakeWindows, h
     assert not (home / ".config" / "Claude").exists()
 
 
+def test_a_packaged_claude_desktop_gets_the_entry_where_it_looks(windows: FakeWindows) -> None:
+    package = windows.profile / "AppData" / "Local" / "Packages" / "Claude_pzs8sxrjxfjjc"
+    package.mkdir(parents=True)
+    done("install", "claude-desktop")
+
+    file = package / "LocalCache" / "Roaming" / "Claude" / "claude_desktop_config.json"
+    assert entry_in(file)["command"] == WSL and not (windows.profile / DESKTOP).exists()
+
+
+def test_what_vs_code_does_with_a_window_in_wsl_is_said(windows: FakeWindows, home: Path) -> None:
+    shown = done("install", "vscode")
+    done("install", "vscode", "--project", str(home / "proj"))
+
+    assert "In a window in WSL it names none to servers of this file: add --workspace DIR" in shown
+    assert entry_in(windows.roaming / "Code" / "User" / "mcp.json", "servers")["command"] == WSL
+    assert entry_in(home / "proj" / ".vscode" / "mcp.json", "servers")["command"] == GOAT
+
+
 def test_a_host_that_starts_servers_in_the_project_does_so_through_wsl(windows: FakeWindows) -> None:
     done("install", "gemini@windows")
 
@@ -302,6 +320,7 @@ def test_servers_of_windows_are_started_by_interop(windows: FakeWindows, home: P
         "debian": {"command": "wsl.exe", "args": ["-d", "Debian", "--exec", "x"]},
         "web": {"url": "http://localhost:3000/mcp", "type": "http"},
         "sly": {"command": "npx", "args": ["a&calc"]},
+        "quoted": {"command": "node", "args": ['{"a": 1}']},
         "gone": {"command": "uvx", "args": ["x"]},
         "relative": {"command": "node", "cwd": "srv"},
     }
@@ -329,6 +348,7 @@ def test_servers_of_windows_are_started_by_interop(windows: FakeWindows, home: P
     why = {name: server["told"] for name, server in found.items() if server["outcome"] == "kept"}
     assert {name: notes[0].split(":")[0] for name, notes in why.items()} == {
         "sly": "command",
+        "quoted": "args",
         "gone": "command",
         "relative": "cwd",
     }

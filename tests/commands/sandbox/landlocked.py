@@ -9,7 +9,7 @@ import pytest
 
 from goat_mcp.commands.sandbox.confinement import Bounds, Job
 from goat_mcp.commands.sandbox.landlock import Landlock
-from goat_mcp.processes import landlock as kernel
+from goat_mcp.processes import linux_landlock as kernel
 
 ABI = kernel.Landlock().abi
 """Asked of the kernel itself: a launcher of ours that fails is a failed test, never a skipped one."""

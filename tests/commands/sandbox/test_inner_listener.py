@@ -22,7 +22,7 @@ from goat_mcp.commands.sandbox.launcher import launcher_needs
 from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
-from goat_mcp.processes.landlock import TCP_FROM_ABI
+from goat_mcp.processes.linux_landlock import TCP_FROM_ABI
 from tests.commands.sandbox.bubblewrapped import PATH, needs_bubblewrap
 from tests.commands.sandbox.landlocked import ABI
 from tests.web.http.certificates import self_signed

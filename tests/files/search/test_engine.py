@@ -26,7 +26,7 @@ from goat_mcp.files.search.query import Query, Target
 from goat_mcp.files.search.ripgrep import find_ripgrep
 from goat_mcp.files.workspace.directory import open_directory
 from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 from goat_mcp.tools import glob, grep
 from tests.files.search.search_tools import Folder, folder
 from tests.own_process import children, open_files

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.beneath import Kernel
@@ -40,14 +41,38 @@ class Ground:
         return [name for _, _, names in os.walk(self.top) for name in names if name.startswith(".goat-mcp-")]
 
 
-@pytest.fixture(params=[pytest.param("openat2", marks=pytest.mark.linux_only("a call of Linux")), "name by name"])
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    if request.param == "name by name":
+@pytest.fixture(
+    params=[
+        pytest.param("openat2", marks=pytest.mark.linux_only("a call of Linux")),
+        "name by name",
+        "as macOS has it",
+    ]
+)
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    if request.param == "as macOS has it":
+        open_as_on_macos(monkeypatch)
+    if request.param != "openat2":
         return Kernel(without_openat2=True)
     kernel = Kernel()
     if not kernel.has_openat2:
         pytest.skip("this kernel has no openat2")
     return kernel
+
+
+def open_as_on_macos(patch: pytest.MonkeyPatch) -> None:
+    """No openat2 (hand that in), no O_PATH, no /proc; a call says where an open file is. Nothing to do on a Mac."""
+    if not platform.HAS_PROC:
+        return
+
+    def where_it_is(fd: int, command: int, argument: bytes) -> bytes:
+        assert (command, len(argument)) == (50, 1024)
+        return os.readlink(f"/proc/self/fd/{fd}").encode().ljust(1024, b"\0")  # noqa: PTH115  # as the kernel has it
+
+    patch.setattr(posix, "O_PATH", 0)
+    patch.setattr(posix, "F_GETPATH", 50)
+    patch.setattr(posix, "fcntl", where_it_is)
+    patch.setattr(platform, "HAS_PROC", False)
+    patch.setattr(platform, "HAS_GETPATH", True)
 
 
 @pytest.fixture

@@ -10,28 +10,36 @@ from pathlib import Path
 import anyio
 import pytest
 
+from goat_mcp.calls.permissions.command_files import rule_on_files
+from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
+from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.beneath import Kernel
 from goat_mcp.files.workspace.directory import folds_names, open_directory, spelled_path
 from goat_mcp.files.workspace.names import comparable
 from goat_mcp.files.workspace.opened_file import AnyVersion
+from goat_mcp.files.workspace.protected import protected_reason
 from tests.files.changes.keeping import Desk
-from tests.files.workspace.conftest import names_in
+from tests.files.workspace.conftest import names_in, open_as_on_macos
 from tests.files.workspace.folding import as_made, decomposed, fold_names
 
+pytestmark = pytest.mark.posix_only("its double stands on directory descriptors")
 KELVIN, LONG_S, COMPOSED = "\u212a", "\u017f", "\u00e9"
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
 
 
-@pytest.fixture(params=[as_made, decomposed], ids=["APFS", "HFS+"])
+@pytest.fixture(params=[(as_made, False), (as_made, True), (decomposed, True)], ids=["drvfs", "APFS", "HFS+"])
 def top(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder on such a file system; beside it, `Exact` is on another one."""
     here = tmp_path.resolve() / "Folding"
     here.mkdir()
-    disk: Callable[[str], str] = request.param
+    disk: Callable[[str], str]
+    disk, is_mac = request.param
     fold_names(monkeypatch, here, disk)
+    if is_mac:
+        open_as_on_macos(monkeypatch)
     (here / "A file").touch()
     return here
 
@@ -80,6 +88,7 @@ def test_other_names_stay_different(one: str, other: str) -> None:
     assert comparable(one) != comparable(other)
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_whether_names_are_folded_is_seen_on_disk_and_not_guessed(top: Path) -> None:
     (exact := top.parent / "Exact").mkdir()
     (exact / "Name").touch()
@@ -92,6 +101,7 @@ def test_whether_names_are_folded_is_seen_on_disk_and_not_guessed(top: Path) -> 
     assert not folds_names(str(exact)) and not folds_names(str(twice)) and not folds_names("/")
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_a_root_is_known_by_every_spelling_and_shown_as_it_is_on_disk(top: Path) -> None:
     (top / "Project").mkdir()
     (top / "Project" / "File").write_text("x")
@@ -178,6 +188,7 @@ def test_a_denied_file_is_denied_by_every_spelling(top: Path, rule: str, asked: 
     assert refusal(workspace, top / "plain", writes=True) is None
 
 
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_a_rule_holds_to_the_letter_where_the_file_system_does(top: Path) -> None:
     (exact := top.parent / "Exact").mkdir()
     for folder in (top, exact):
@@ -191,6 +202,29 @@ def test_a_rule_holds_to_the_letter_where_the_file_system_does(top: Path) -> Non
     assert not list(allow.about_path(str(exact / "SECRET"), roots, "Read"))
     assert not list(allow.about_path(f"{Path.home()}/X", (str(exact),), "Read"))
     assert list(allow.about_path(str(top / "SECRET"), roots, "Read"))
+
+
+def test_commands_are_held_to_the_same_spellings(top: Path) -> None:
+    bash = next(spec for spec in builtin_contracts() if spec.name == "Bash")
+    deny = RuleSet.parse(deny=["Read(.env)", "Edit"]).deny
+    other = str(top).replace("Folding", "FOLDING")
+
+    def is_hit(command: str) -> bool:
+        call = Call(bash, {"command": command}, roots=(str(top),), directory=str(top))
+        return rule_on_files(deny, call) is not None
+
+    for command in ("cat .ENV", f"cat {other}/.env", f"echo x > {other}/new", f"touch .{LONG_S}x"):
+        assert is_hit(command), command
+    for command in ("cat .envrc", "cat plain", f"echo x > {top.parent}/new"):
+        assert not is_hit(command), command
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".GIT/config", ".g\u200cit/config", f".{LONG_S}{LONG_S}h/config", f".{KELVIN}ube/config", f"LEFTHOO{KELVIN}.yml"],
+)
+def test_what_other_programs_obey_is_protected_in_every_spelling(path: str) -> None:
+    assert protected_reason(path) is not None
 
 
 def test_a_private_folder_is_closed_by_every_spelling(top: Path) -> None:
@@ -261,6 +295,24 @@ async def test_undo_knows_a_file_whose_spelling_has_changed(top: Path) -> None:
     assert (desk.top / "Notes").read_text() == "one\n" and names_in(desk.top) == ["Notes"]
 
 
+@pytest.mark.anyio
+async def test_an_older_change_under_another_spelling_waits_for_the_newer_one(top: Path) -> None:
+    desk = Desk(top)
+    path = desk.file("notes", "one\n")
+    await desk.edit(path, "one", "two")
+    path.rename(desk.top / "Notes")
+    await desk.edit(desk.top / "NOTES", "two", "three")
+    (desk.top / "Notes").write_text("two\n")
+
+    newer, older = await desk.undo_all()
+
+    assert newer.outcome.value == "nothing_to_do" and older.outcome.value == "undone"
+    (desk.top / "Notes").write_text("by hand\n")
+    attempts = await desk.undo().run([newer.change, older.change])
+    assert "has changed since" in attempts[0].why and "a later change" in attempts[1].why
+
+
+@pytest.mark.linux_only("the folder beside it may be on such a file system, too")
 def test_on_a_file_system_that_goes_by_the_letter_nothing_changes(tmp_path: Path) -> None:
     (tmp_path / "A").write_text("upper")
     (tmp_path / "a").write_text("lower")

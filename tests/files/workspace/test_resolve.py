@@ -128,7 +128,15 @@ def test_of_nested_roots_the_deepest_is_taken(tmp_path: Path) -> None:
         assert workspace.resolve(f"{tmp_path}/ws/subway") == WorkspacePath(tmp_path / "ws", "subway")
 
 
-@pytest.mark.parametrize("root", ["/proc", "/sys/kernel", "/dev", "/dev/shm"])
+@pytest.mark.parametrize(
+    "root",
+    [
+        "/dev",
+        "/dev/shm",
+        pytest.param("/proc", marks=pytest.mark.linux_only("other kernels have no such folder")),
+        pytest.param("/sys/kernel", marks=pytest.mark.linux_only("other kernels have no such folder")),
+    ],
+)
 def test_the_kernels_own_folders_are_no_roots(tmp_path: Path, root: str) -> None:
     with pytest.raises(ToolError) as refused:
         Workspace(Path(root), lock_folder=tmp_path)

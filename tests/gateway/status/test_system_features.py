@@ -16,7 +16,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.gateway.status import system_features as module
 from goat_mcp.gateway.status.doctor import exit_status, sandbox_findings, system_findings
 from goat_mcp.gateway.status.system_features import SystemFeature, summary, system_features, table
-from goat_mcp.processes.landlock import Landlock
+from goat_mcp.processes.linux_landlock import Landlock
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_call import run
@@ -28,6 +28,7 @@ BY_ATTRIBUTE = {
     "HAS_PROCESS_GROUPS": "process groups",
     "HAS_PROC": "/proc",
     "HAS_MEMFD": "memory files (memfd)",
+    "HAS_MEMORY_LIMITS": "memory limits",
     "HAS_FILE_MODES": "owner-only files",
     "HAS_EXTENDED_ATTRIBUTES": "extended attributes",
     "HAS_UNIX_SOCKETS": "Unix sockets",
@@ -42,6 +43,7 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(platform, name, True)
     monkeypatch.setattr(module, "Kernel", lambda: Has(openat2=True))
     monkeypatch.setattr(module, "Landlock", lambda: Has(landlock=True))
+    monkeypatch.setattr(module, "login_shell", lambda: "/bin/bash")
 
 
 class Has:
@@ -60,7 +62,7 @@ def missing(features: list[SystemFeature]) -> list[str]:
 def test_a_complete_linux_is_one_line() -> None:
     features = system_features()
 
-    assert summary(features) == "linux: all 11 features used"
+    assert summary(features) == "linux: all 13 features used"
     assert list(system_findings(features)) == []
 
 
@@ -82,6 +84,13 @@ def test_each_feature_that_is_not_there_is_named_with_its_consequence(
 
 
 @pytest.mark.usefixtures("complete")
+def test_a_user_without_a_shell_is_told_what_path_commands_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "login_shell", lambda: None)
+
+    assert missing(system_features()) == ["login shell"]
+
+
+@pytest.mark.usefixtures("complete")
 def test_a_kernel_without_openat2_and_landlock_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Kernel", lambda: Kernel(without_openat2=True))
     monkeypatch.setattr(module, "Landlock", lambda: Landlock(absent=True))
@@ -100,9 +109,9 @@ def test_windows_misses_nothing_that_it_does_in_another_way(monkeypatch: pytest.
 
     features = system_features()
 
-    assert missing(features) == ["directory descriptors", "Landlock", "Unix sockets"]
+    assert missing(features) == ["directory descriptors", "Landlock", "memory limits", "Unix sockets"]
     assert [feature.name for feature in features if feature.is_there] == ["job objects", "owner-only files"]
-    assert summary(features) == "windows: 3 missing, see goat-mcp doctor"
+    assert summary(features) == "windows: 4 missing, see goat-mcp doctor"
 
 
 @pytest.mark.usefixtures("complete")
