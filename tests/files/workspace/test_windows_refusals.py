@@ -31,7 +31,7 @@ def test_a_name_that_means_another_file_says_which():
 @pytest.mark.parametrize("number", [32, 33, 1224])
 def test_a_file_that_another_program_keeps_to_itself_is_busy(number: int):
     problem = PermissionError(errno.EACCES, "sharing violation")
-    problem.winerror = number  # only Windows fills it in
+    setattr(problem, "winerror", number)  # noqa: B010  # only Windows' OSError has it
 
     refused = system_error(problem, r"C:\ws\f", ())
 
