@@ -41,14 +41,22 @@ test: setup
 	@$(MAKE) --no-print-directory -j2 types unit
 
 # What a Mac would run, by a Python on Linux that takes itself for one. tests/simulated/macos.py says what that shows.
-MAC_TESTS := tests/tools tests/files tests/processes tests/commands tests/upstreams tests/state tests/calls tests/cli
+MAC_TESTS := tests/tools tests/files tests/processes tests/upstreams tests/state tests/calls tests/cli \
+  tests/commands/shell tests/commands/tasks tests/commands/compression tests/commands/test_bash_call.py \
+  tests/commands/test_self_kill.py tests/commands/sandbox/test_seatbelt_profile.py \
+  tests/commands/sandbox/test_macos_seatbelt.py
 
 macos-simulated: setup
 	@$(BIN)/python -m tests.simulated.macos -m pytest -p tests.simulated.mac_tests -n $(WORKERS) --dist loadgroup $(MAC_TESTS)
 
-# What Windows would run, by a Python for Windows below .windows/, under Wine. scripts/windows_python.py says what that is.
+# What Windows would run, by a Python for Windows below .windows/, under Wine: scripts/windows_python.py says what it is.
+# Left out is what needs more than Wine has, such as a bash for Windows.
+WINDOWS_TESTS := tests/core tests/files/editing tests/files/documents tests/files/workspace/test_windows_paths.py \
+  tests/calls/permissions/test_windows_rules.py tests/processes/test_thread_pipes.py \
+  tests/processes/test_windows_job.py tests/processes/test_windows_program.py
+
 windows-under-wine: setup
-	@$(BIN)/python -m scripts.windows_python -m pytest -m "not e2e" $(WINDOWS_TESTS)
+	@$(BIN)/python -m scripts.windows_python -m pytest -rs -p no:cacheprovider $(WINDOWS_TESTS)
 
 # Every case, as many repetitions as the contract says, and the agents that run through a LiteLLM proxy.
 test-all: setup

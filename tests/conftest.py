@@ -81,6 +81,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return collection_path.relative_to(_ROOT).as_posix() in NOT_ON_WINDOWS or None
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Windows takes no variable of more than 32,767 characters, and pytest puts the id of a test into one."""
+    return f"{val[:80]!r}... {len(val)} long" if isinstance(val, str | bytes) and len(val) > 1_000 else None
+
+
 def why_not_here(item: pytest.Item) -> list[str]:
     """What the test's markers ask for and this machine has not. For the system's sake nothing else leaves out a test
     but `not_on_windows.py`: files that cannot even be imported there."""
@@ -92,7 +97,9 @@ def why_not_here(item: pytest.Item) -> list[str]:
         reasons += [f"not as root: {mark.args[0]}" for mark in item.iter_markers("not_as_root")]
     if platform.SYSTEM != "linux":
         reasons += [f"Linux only: {mark.args[0]}" for mark in item.iter_markers("linux_only")]
-    if platform.SYSTEM == "windows":
+    if platform.SYSTEM != "windows":
+        reasons += [f"Windows only: {mark.args[0]}" for mark in item.iter_markers("windows_only")]
+    else:
         reasons += [f"not on Windows: {mark.args[0]}" for mark in item.iter_markers("posix_only")]
     return reasons
 

@@ -8,12 +8,14 @@ import importlib
 import os
 import sys
 from contextlib import redirect_stderr, suppress
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from goat_mcp.cli.command_help import COMPLETES, NO_COLOR, dressed, write_commands
 from goat_mcp.cli.exit_codes import AUTH, INTERRUPTED, OK, UNREACHABLE, USAGE
+from goat_mcp.core import platform
 from goat_mcp.core.version import __version__
 
 if TYPE_CHECKING:
@@ -123,12 +125,21 @@ def main() -> None:
     if not os.environ.get("HOME", "home"):
         # As if it were not set: an empty one would put what is the user's own at the top of the file system.
         del os.environ["HOME"]
+    if platform.SYSTEM == "windows":
+        write_utf8()
     if COMPLETES in os.environ:
         _complete()
     try:
         sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:  # while something was imported
         sys.exit(INTERRUPTED)
+
+
+def write_utf8() -> None:
+    """Into pipes and files as well: Windows would take its own code page there, which has few characters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", newline="\n")
 
 
 def _complete() -> None:

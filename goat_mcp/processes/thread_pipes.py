@@ -7,6 +7,7 @@ one while another thread reads it blocks on Windows. The threads are daemons, si
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 from collections import deque
@@ -155,8 +156,13 @@ class ThreadWriter(asyncio.WriteTransport):
 
     def _write_all(self, data: bytes) -> None:
         rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest[:_READ_BYTES]) :]
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest[:_READ_BYTES]) :]
+        except OSError as problem:
+            if problem.errno == errno.EINVAL:  # how Windows says that nobody reads any more
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
+            raise
 
     def _was_written(self, count: int) -> None:
         self._held_bytes -= count

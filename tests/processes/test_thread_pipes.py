@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.core import posix
 from goat_mcp.processes.thread_pipes import ThreadReader, ThreadWriter
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +112,7 @@ async def test_a_writer_whose_reader_is_gone_loses_its_connection() -> None:
 
 async def test_what_was_written_before_the_close_is_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "out"
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | posix.O_BINARY)
     writer = ThreadWriter(descriptor, Received(), asyncio.get_running_loop())
 
     writer.write(b"a\n" * 50_000)

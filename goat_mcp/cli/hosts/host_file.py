@@ -145,7 +145,7 @@ def read_bytes(path: Path) -> bytes | None:
     """What a file holds; None if there is none. Raises `ToolError(IO)`."""
     try:
         # A pipe that nobody writes to must not hold us up.
-        descriptor = os.open(path, os.O_RDONLY | posix.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | posix.O_NONBLOCK | posix.O_BINARY)
     except FileNotFoundError:
         return None
     except OSError as problem:

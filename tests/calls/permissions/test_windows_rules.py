@@ -41,7 +41,8 @@ def test_a_rule_about_another_place_does_not(rule: str) -> None:
 
 
 def test_a_rule_about_the_home_directory_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", r"C:\Users\ada")
+    for variable in ("HOME", "USERPROFILE"):  # Windows asks for the second
+        monkeypatch.setenv(variable, r"C:\Users\ada")
 
     assert parse_path_pattern("~/project/conf/**").matches(SECRET, ())
 

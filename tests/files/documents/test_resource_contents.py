@@ -57,7 +57,7 @@ def test_several_contents_come_in_order_each_under_its_uri() -> None:
         "x://1 (text/csv):\na,b",
         f"x://2: image/png, 4 x 3, {len(picture())} bytes",
         "image/png",
-        "x://3.dat: a file that is of unknown type, 2 bytes, stored in /spill/1.dat",
+        f"x://3.dat: a file that is of unknown type, 2 bytes, stored in {Path('/spill/1.dat')}",
         "x://4 (text):\n(empty)",
     ]
     assert [fact["kind"] for fact in result.facts] == ["text", "image", "file", "text"]

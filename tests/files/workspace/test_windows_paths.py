@@ -216,6 +216,7 @@ def test_names_are_counted_from_the_drive():
 
 @pytest.mark.parametrize("path", [r"C:\Users\x\.env", "c:/Users/x/.env", "/c/Users/x/.env"])
 def test_rules_see_a_path_of_windows_in_the_spelling_of_posix(path: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(platform, "SYSTEM", "linux")
     assert as_in_rules(path) == path
 
     monkeypatch.setattr(platform, "SYSTEM", "windows")
