@@ -143,7 +143,7 @@ _ROWS = (
         "to keep the attributes and access lists of a file that is changed",
         "a changed file loses them",
         lambda: platform.HAS_EXTENDED_ATTRIBUTES,
-        _POSIX,
+        ("linux",),
     ),
     _Row(
         "Unix sockets",

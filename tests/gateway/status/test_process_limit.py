@@ -27,6 +27,7 @@ class Possible(PidsCgroups):
         return ""
 
 
+@pytest.mark.linux_only("cgroups are")
 @pytest.mark.parametrize(
     ("cgroups", "max_processes", "kind", "reason"),
     [
