@@ -97,7 +97,9 @@ def why_not_here(item: pytest.Item) -> list[str]:
         reasons += [f"not as root: {mark.args[0]}" for mark in item.iter_markers("not_as_root")]
     if platform.SYSTEM != "linux":
         reasons += [f"Linux only: {mark.args[0]}" for mark in item.iter_markers("linux_only")]
-    if platform.SYSTEM == "windows":
+    if platform.SYSTEM != "windows":
+        reasons += [f"Windows only: {mark.args[0]}" for mark in item.iter_markers("windows_only")]
+    else:
         reasons += [f"not on Windows: {mark.args[0]}" for mark in item.iter_markers("posix_only")]
     return reasons
 

@@ -16,22 +16,18 @@ _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 def fill_in(environment: MutableMapping[str, str], record: posix.UserRecord | None = None) -> None:
     """Set what is missing or empty; on Windows nothing. `record`: the user's, if not this process's own."""
-    if not platform.HAS_FILE_MODES:
+    if platform.SYSTEM == "windows":
         return
     missing = [name for name in _WANTED if not environment.get(name)]
-    if not missing:
-        return
-    user = record or posix.user_record()
-    values = {
-        "HOME": user.home,
-        "USER": user.name,
-        "LOGNAME": user.name,
-        "SHELL": user.shell,
-        "PATH": _PATH,
-        "LANG": _language(environment),
-        "TMPDIR": posix.users_temporary_folder(),
-    }
-    environment.update({name: values[name] for name in missing if values[name]})
+    values = {"PATH": _PATH}
+    if not {"HOME", "USER", "LOGNAME", "SHELL"}.isdisjoint(missing):
+        user = record or posix.user_record()
+        values |= {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": user.shell}
+    if "LANG" in missing:
+        values["LANG"] = _language(environment)
+    if "TMPDIR" in missing:
+        values["TMPDIR"] = posix.users_temporary_folder()
+    environment.update({name: value for name in missing if (value := values[name])})
 
 
 def _language(environment: MutableMapping[str, str]) -> str:

@@ -149,7 +149,7 @@ async def start_guarded(
     tree = ProcessTree(
         leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before, jobs=guard.jobs
     )
-    return GuardedChild(protocol, transport, tree, guard, TreeFollower(tree, guard))
+    return GuardedChild(protocol, transport, tree, guard, TreeFollower(tree, guard, is_command=is_command))
 
 
 TERM_GRACE_S = 1.0

@@ -12,7 +12,7 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.process_tree import ProcessTree
 
 _FIRST_PAUSE_S = 0.03
-_LONGEST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 5.0
 
 
 class TreeFollower:
@@ -24,11 +24,12 @@ class TreeFollower:
     event loop.
     """
 
-    def __init__(self, tree: ProcessTree, guard: ProcessGuard) -> None:
+    def __init__(self, tree: ProcessTree, guard: ProcessGuard, *, is_command: bool = True) -> None:
+        """A server of ours, which is no command, is not followed: there may be many, and they run for long."""
         self._tree = tree
         self._guard = guard
         self._groups: set[int] = set()
-        is_needed = platform.HAS_PROCESS_GROUPS and not platform.HAS_PROC
+        is_needed = is_command and platform.HAS_PROCESS_GROUPS and not platform.HAS_PROC
         self._task = asyncio.create_task(self._follow()) if is_needed else None
 
     def stop(self) -> None:

@@ -308,6 +308,7 @@ def test_the_commands_of_a_remedy_name_the_server(tmp_path: Path) -> None:
     assert "`goat-mcp logs 'my one'`" in findings[0]["fix"]
 
 
+@pytest.mark.linux_only("the file of Claude Desktop is elsewhere")
 def test_an_entry_of_goat_in_a_hosts_file_that_cannot_work_is_found(tmp_path: Path) -> None:
     file = tmp_path / CLAUDE_DESKTOP
     file.parent.mkdir(parents=True)

@@ -117,10 +117,8 @@ def test_help_loads_no_command() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    own = ("command_table", "command_help", "exit_codes", "main")
-    assert done.stdout.strip() == str(
-        ["goat_mcp.core", "goat_mcp.core.version", "goat_mcp.cli", *(f"goat_mcp.cli.{name}" for name in own)]
-    )
+    own = ("cli", "cli.command_table", "cli.command_help", "cli.exit_codes", "core.platform", "cli.main")
+    assert done.stdout.strip() == str([f"goat_mcp.{name}" for name in ("core", "core.version", *own)])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,13 @@ from goat_mcp.core import platform, posix
 
 pytestmark = pytest.mark.posix_only("variables of Unix")
 ME = posix.UserRecord("me", "/home/me", "/bin/zsh")
+
+
+@pytest.fixture(autouse=True)
+def linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "SYSTEM", "linux")
+
+
 FILLED = {
     "HOME": "/home/me",
     "USER": "me",

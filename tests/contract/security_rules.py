@@ -254,8 +254,13 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-PROC-5",
         "A timeout, a cancel or a stop ends a command with all it started: TERM, 2 s, KILL.",
         "processes/process_tree processes/running_command",
-        "tools/test_bash_sandbox.py::test_bx_02* tools/test_bash_sandbox.py::test_a_cancelled_call*",
-        "Without a sandbox a process that leaves group and environment behind may survive.",
+        "tools/test_bash_sandbox.py::test_bx_02* tools/test_bash_sandbox.py::test_a_cancelled_call* "
+        "processes/test_running_command.py::test_ending_a_command_ends_all_it_started "
+        "processes/test_running_command.py::test_what_was_once_seen_with_a_parent_of_the_command_ends_with_it",
+        "Without a sandbox a process that leaves group and environment behind may survive. Without /proc, as on "
+        "macOS, processes are looked at while the command runs, at first often, then every 5 s: one that leaves its "
+        "session and loses its parent between two looks survives if its environment cannot be read, as that of "
+        "Apple's own programs. Upstream servers and handlers are looked at only at their end.",
     ),
     _rule(
         "R-PROC-6",
@@ -279,7 +284,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "processes/test_bash_options.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
         "commands/sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
         "As root a cgroup limits processes; if none can be made, as in most containers, nothing does, and status says "
-        "so. Ordinary users have a limit in bubblewrap only. Memory and CPU limits are off unless you set them. "
+        "so. Ordinary users have a limit in bubblewrap only, and nobody has one on macOS, which limits no memory "
+        "either. Memory and CPU limits are off unless you set them. "
         "Upstream servers, hooks and programs of manifests have none.",
     ),
     _rule(
@@ -713,8 +719,11 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-STOP-1",
         "The end of input and the usual signals end it within five seconds, with the record complete.",
         "server/run server/run",
-        "e2e/test_endings.py::test_it_ends_within_five_seconds_during_calls",
-        "Each test run sees it end by itself; the five seconds are held to with GOAT_TESTS_FULL=1.",
+        "e2e/test_endings.py::test_it_ends_within_five_seconds_during_calls "
+        "processes/test_stop_signals.py::"
+        "test_where_senders_are_unknown_the_first_signal_stops_although_a_command_runs",
+        "Each test run sees it end by itself; the five seconds are held to with GOAT_TESTS_FULL=1. Only Linux says who "
+        "sent a signal: elsewhere the SIGTERM of a command, as in `pkill -f python`, ends the server, too.",
     ),
     _rule(
         "R-STOP-2",
@@ -729,6 +738,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "A killed server leaves nothing running.",
         "processes/process_guard commands/sandbox/bubblewrap",
         "e2e/test_endings.py::test_goat_itself_killed_leaves_no_process "
+        "processes/test_process_guard.py::test_what_left_its_session_without_a_mark_is_ended_too "
         "commands/sandbox/test_bubblewrap_traps.py::test_trap_7_*",
     ),
     _rule(

@@ -10,10 +10,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ASKS = {"goat_mcp/core/platform.py", "goat_mcp/core/posix.py", "goat_mcp/state/file_lock.py"}
-NOT_YET = {
-    "goat_mcp/files/search/ripgrep.py",
-}
-"""They still ask by name."""
 IMPLEMENTS = ("linux_", "macos_", "windows_")
 """How the names of files begin that are about one system."""
 
@@ -90,7 +86,7 @@ def test_only_the_platform_module_and_implementations_ask_which_system_runs() ->
 
     found = {
         name: questions
-        for name in others.keys() - ASKS - NOT_YET
+        for name in others.keys() - ASKS
         if (questions := set(asked(ast.parse(others[name].read_text()))))
     }
 

@@ -105,19 +105,19 @@ asyncio.run(serve())
     ("script", "groups"),
     [
         ("env -i setsid sleep {} & trap '' TERM; setsid -w bash -c \"trap '' TERM; env -i sleep {}; sleep 600\"", 1),
-        ("(env -i setsid sleep {} & sleep 2) & (setsid sleep {} & sleep 2); kill $$", 3),
+        ("(env -i setsid sleep {} & sleep {short}) & (setsid sleep {} & sleep {short}); kill $$", 3),
     ],
     ids=["its parent lives", "its parent was seen"],
 )
 def test_what_left_its_session_without_a_mark_is_ended_too(script: str, groups: int) -> None:
-    sleeps = unique_sleep(), unique_sleep()
-    owner = owner_of(SERVER, OTHER, script.format(*sleeps), "hidden")
+    sleeps, short = (unique_sleep(), unique_sleep()), f"2.{unique_sleep()}"
+    owner = owner_of(SERVER, OTHER, script.format(*sleeps, short=short), "hidden")
     assert owner.stdout is not None
     for _ in range(groups):
         assert owner.stdout.readline().strip().isdigit()
     assert wait_until(lambda: all(running("sleep", sleep) for sleep in sleeps))
     if groups > 1:
-        assert wait_until(lambda: not running("sleep", "2"))
+        assert wait_until(lambda: not running("sleep", short))
 
     owner.kill()
     owner.wait(60)

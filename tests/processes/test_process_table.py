@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,8 +20,8 @@ from goat_mcp.processes.process_table import (
     start_clock,
 )
 from goat_mcp.processes.process_tree import send_signal
-from tests.processes.processes import wait_until, without_linux
-from tests.processes.test_running_command import unique_sleep
+from tests.processes.processes import running, soon, wait_until, without_linux
+from tests.processes.test_running_command import Runner, unique_sleep
 
 pytestmark = pytest.mark.posix_only("Unix processes")
 
@@ -48,6 +49,19 @@ def test_psutil_and_proc_say_the_same(sleeper: subprocess.Popen[bytes], monkeypa
     without_linux(monkeypatch)
 
     assert ([replace(seen(pid), started=0) for pid in pids], [command_line(pid) for pid in pids]) == by_proc
+
+
+@pytest.mark.anyio
+@pytest.mark.linux_only("only /proc says who holds a pipe")
+async def test_one_without_session_parent_and_mark_is_known_by_its_pipe(tmp_path: Path) -> None:
+    sleep, runner = unique_sleep(), Runner(tmp_path)
+    command = runner.start(f"(env -i setsid sleep {sleep} &); sleep 1000")
+    assert await soon(lambda: running("sleep", sleep) != [])
+
+    await command.end()
+
+    assert running("sleep", sleep) == []
+    runner.guard.close()
 
 
 @pytest.mark.usefixtures("kernel")

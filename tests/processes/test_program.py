@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.process_table import command_line, environment_contains, living_processes
 from goat_mcp.processes.program import DRAIN_S, ProgramEnd, run_program
-from tests.e2e.processes import left_after
+from tests.processes.processes import wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("kernel")]
 
@@ -52,7 +53,13 @@ class Run:
         )
 
     def left(self) -> list[str]:
-        return [seen.command for seen in left_after([], str(self.folder), 60)]
+        mark = f"MARK={self.folder}".encode()
+
+        def found() -> list[str]:
+            return [command_line(one.pid) for one in living_processes() if environment_contains(one.pid, mark)]
+
+        wait_until(lambda: not found())
+        return found()
 
 
 @pytest.fixture

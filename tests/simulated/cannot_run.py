@@ -30,6 +30,7 @@ _FULL_DISK = "tests/files/workspace/test_writing.py::test_a_full_disk_keeps_a_fi
 
 CANNOT_RUN: dict[str, str] = {
     **{f"{file}::{test}": _SANDBOX for file, tests in _IN_A_SANDBOX.items() for test in tests},
+    "tests/processes/test_windows_bash.py": "stands for Windows, with processes as Linux shows them",
     _FULL_DISK: "without posix_fallocate a full disk is noticed while it is written, and the old bytes are put back",
 }
 

@@ -20,6 +20,7 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.windows_job import JobLimits
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.tools.web_fetch import WebFetch
@@ -77,9 +78,9 @@ class WatchedGuard(ProcessGuard):
         for _ in range(workers):
             assert await anyio.to_thread.run_sync(self._ended.acquire, True, 60)
 
-    def watch(self, group: int, *, is_command: bool = False) -> None:
+    def watch(self, group: int, *, is_command: bool = False, limits: JobLimits | None = None) -> None:
         self.watched.append(group)
-        super().watch(group, is_command=is_command)
+        super().watch(group, is_command=is_command, limits=limits)
         self._loop.call_soon_threadsafe(self.has_watched.set)
         self._begun.release()
 

@@ -38,12 +38,12 @@ def path_on_disk(path: Path) -> Path:
         return path
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | _O_EVTONLY)
+        try:
+            return Path(os.fsdecode(fcntl.fcntl(descriptor, _F_GETPATH, bytes(_MAX_PATH_BYTES)).rstrip(b"\0")))
+        finally:
+            os.close(descriptor)
     except OSError:
         return path_on_disk(path.parent) / path.name
-    try:
-        return Path(os.fsdecode(fcntl.fcntl(descriptor, _F_GETPATH, bytes(_MAX_PATH_BYTES)).rstrip(b"\0")))
-    finally:
-        os.close(descriptor)
 
 
 class Seatbelt:
@@ -174,7 +174,7 @@ echo bad >"kept/$2"; mv "kept/$2" moved; mv kept moved; rm -f "kept/$2"
 ln "kept/$2" link && echo bad >link
 ln ../outside other && echo bad >other
 mkdir absent; mkdir ABSENT
-kill -KILL "$3"
+kill -KILL "$3" && echo bad >ended
 (exec 3<>"/dev/tcp/127.0.0.1/$4")
 (exec 3<>"/dev/tcp/127.0.0.1/$5")
 exit 0
@@ -244,7 +244,7 @@ class _Trial:
             yield "a protected file could be changed"
         if any(name.lower() == "absent" for name in os.listdir(ws)):  # noqa: PTH208  # names are all it needs
             yield "a protected name could be made"
-        if self.victim.poll() is not None:
+        if self.victim.poll() is not None or (ws / "ended").exists():
             yield "a process outside could be ended"
         if not _was_reached(self.proxy):
             yield "the proxy could not be reached"

@@ -34,6 +34,8 @@ _READERS = names(
     "readelf ldd cksum b2sum sum look fmt pr"
 )
 _MAY_WRITE = frozenset({"sort", "uniq", "tar", "tree"})
+_WRITE_SETTINGS = frozenset({"defaults", "security", "tmutil"})
+"""Of macOS: a word may name a file of settings, a keychain, a backup."""
 _GIT_WRITES = frozenset(
     {"checkout", "restore", "mv", "rm", "apply", "clean", "reset", "stash", "am", "read-tree", "checkout-index"}
     | {"update-index", "worktree", "archive", "bundle", "format-patch", "init", "clone", "mergetool", "sparse-checkout"}
@@ -72,6 +74,8 @@ def only_reads(name: str, words: Sequence[str]) -> bool:
         return CHECKERS[name].problem(words) == ""
     if name in _COMPILERS:
         return not any(re.match(r"-o|-M|--o|-save|-f?dump|-aux", word) for word in words)
+    if name in _WRITE_SETTINGS:
+        return False
     return name in SINGLE_TABLES or name in TOOLS or name in VERB_TOOLS
 
 

@@ -47,6 +47,8 @@ WRAPPERS = {
     **dict.fromkeys(("i386", "i486", "i586", "i686", "x86_64", "linux32", "linux64", "uname26", "arch"), ""),
     **dict.fromkeys(("aarch64", "armv7l", "ppc", "ppc64", "s390", "s390x", "sparc", "mips", "mips64", "athlon"), ""),
     "choom": "-n -p --adjust --pid",
+    "sandbox-exec": "-f -n -p -D",
+    "xcrun": "-sdk -toolchain --sdk --toolchain",
     "sg": "|1",
     "logsave": "|1",
     **dict.fromkeys(

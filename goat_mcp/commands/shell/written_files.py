@@ -126,9 +126,10 @@ def _in_place(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
             yield from _written(given.words if given.has("-f") else given.words[1:])
         return
     # `sed -ni`, `sed -i.bak`, `perl -pi -e`: letters behind an `i` are a suffix.
-    if given.has("-i", "--in-place"):
+    # On macOS the suffix is a word of its own, mostly an empty one: `sed -i '' s/a/b/ f`.
+    if given.has("-i", "-I", "--in-place"):
         has_script = given.has("-e", "-E", "-f", "--expression", "--file")
-        yield from _written(given.words if has_script else given.words[1:])
+        yield from _written(tuple(filter(None, given.words if has_script else given.words[1:])))
 
 
 def _by_git(rest: tuple[str, ...]) -> Iterator[FileUse]:

@@ -107,7 +107,8 @@ class Root:
         self.writable = writable
         self.names = split_names(self.real.as_posix())
         as_given = split_names(Path(os.path.abspath(given)).as_posix())  # noqa: PTH100 - links must stay as they are spelled
-        self._spellings = tuple(dict.fromkeys(map(self.key, (self.names, as_given, _short_spelling(self.names)))))
+        spellings = set(map(self.key, (self.names, as_given, _short_spelling(self.names))))
+        self._spellings = sorted(spellings, key=len, reverse=True)
         self._pin: Pin | None = None
         if is_kernel_path(self.names) or self.names == ("dev", "shm"):
             raise ToolError(
@@ -123,7 +124,10 @@ class Root:
     def depth_of(self, names: Names) -> int:
         """How many of the names, counted from `/`, lead to it; -1 if they lead elsewhere."""
         key = self.key(names)
-        return max((len(one) for one in self._spellings if key[: len(one)] == one), default=-1)
+        for spelling in self._spellings:
+            if key[: len(spelling)] == spelling:
+                return len(spelling)
+        return -1
 
     def pin(self) -> Pin:
         """The open directory. If it was deleted and made again, it is pinned again. Raises OSError if missing."""
@@ -154,6 +158,7 @@ class Roots:
         readers = [Root(path, writable=False) for path in readable]
         taken = {root.real for root in self.writable}
         self._all = [*self.writable, *(root for root in readers if root.real not in taken)]
+        self.some_fold = any(root.folds for root in self._all)
         self._by_real = {root.real: root for root in reversed(self._all)}
 
     def of(self, path: WorkspacePath) -> Root | None:
@@ -173,8 +178,12 @@ class Roots:
         names = split_names(real.as_posix())
         if is_kernel_path(names):
             return None
-        inside = [root for root in self._all if root.key(names[: len(root.names)]) == root.key(root.names)]
-        best = max(inside, key=lambda root: len(root.names), default=None)
+        best: Root | None = None
+        for root in self._all:
+            above = names[: len(root.names)]
+            is_inside = above == root.names or (root.folds and root.key(above) == root.key(root.names))
+            if is_inside and (best is None or len(root.names) > len(best.names)):
+                best = root
         if best is not None and names[:2] == ("dev", "shm") and best.names[:2] != ("dev", "shm"):
             return None
         return best

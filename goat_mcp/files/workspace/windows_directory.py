@@ -14,7 +14,7 @@ import errno
 import sys
 from pathlib import Path
 
-from goat_mcp.files.workspace.directory import Directory
+from goat_mcp.files.workspace.held_directory import Directory
 
 _PREFIX = "\\\\?\\"
 """Before an absolute path: it may be long, and Windows changes nothing in its names."""
@@ -198,10 +198,10 @@ if sys.platform == "win32":
             held = self._open_held
             if name == ".":
                 return held.path
-            if not name or name == ".." or "\\" in name or ":" in name or "\0" in name:
-                raise OSError(errno.EINVAL, "is not one name in a directory", name)
-            if "/" in name:
-                name = name.replace("/", "\\")
+            names = [one for one in name.split("/") if one != "."]
+            if "" in names or ".." in names or not names or any(char in name for char in "\\:\0"):
+                raise OSError(errno.EINVAL, "is no name in a directory", name)
+            name = "\\".join(names)
             return held.path + name if held.path.endswith("\\") else f"{held.path}\\{name}"
 
     def open_windows_directory(path: Path) -> WindowsDirectory:

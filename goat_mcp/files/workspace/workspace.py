@@ -215,13 +215,13 @@ class Workspace:
         return not (self._is_below_one(path, self._open_in_private) and self._is_open(path))
 
     def _is_below_one(self, path: Path, folders: Sequence[Names]) -> bool:
-        root = self._roots.holding(path)
+        root = self._roots.holding(path) if self._roots.some_fold else None
         key = path.parts if root is None else root.key(path.parts)
         return any(key[: len(one)] == (one if root is None else root.key(one)) for one in folders)
 
     def key(self, real_path: Path) -> str:
         """The same for all spellings of a real path: what is known about a file goes by it."""
-        root = self._roots.holding(real_path)
+        root = self._roots.holding(real_path) if self._roots.some_fold else None
         return comparable(str(real_path)) if root is not None and root.folds else str(real_path)
 
     def write_file(

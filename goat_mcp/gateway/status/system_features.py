@@ -99,6 +99,20 @@ _ROWS = (
         _POSIX,
     ),
     _Row(
+        "senders of signals",
+        "to tell the SIGTERM of a command from that of the host",
+        "every SIGTERM stops the server, also one that a command sends",
+        lambda: platform.HAS_SIGNAL_SENDERS,
+        _POSIX,
+    ),
+    _Row(
+        "cgroups",
+        "to limit the processes of a command also if root runs it",
+        "bash.max_processes has no effect: the system counts all processes of a user",
+        lambda: platform.HAS_CGROUPS,
+        _POSIX,
+    ),
+    _Row(
         "memory files (memfd)",
         "to hand a script to bash without a file",
         "a script is in a file without a name while it runs",
@@ -107,8 +121,8 @@ _ROWS = (
     ),
     _Row(
         "memory limits",
-        "to hold searches and conversions to their memory",
-        "their memory is looked at ten times a second; in between they can take more",
+        "to hold handlers and conversions to their memory",
+        "they are looked at ten times a second, and can take more in between; bash.max_memory_bytes has no effect",
         lambda: platform.HAS_MEMORY_LIMITS,
     ),
     _Row(
@@ -129,7 +143,7 @@ _ROWS = (
         "to keep the attributes and access lists of a file that is changed",
         "a changed file loses them",
         lambda: platform.HAS_EXTENDED_ATTRIBUTES,
-        _POSIX,
+        ("linux",),
     ),
     _Row(
         "Unix sockets",

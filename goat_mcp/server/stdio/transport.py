@@ -38,6 +38,7 @@ Inbound = SessionMessage | Exception
 Streams = tuple[ContextReceiveStream[Inbound], WriteStream[SessionMessage]]
 
 
+_NO_HANDOFF = "the next process could not take over the connection here: a thread reads it, or the system has no `exec`"
 HELD_BYTES = 512 * 1024
 """What may lie here unread before the pipe is left to fill."""
 
@@ -126,7 +127,9 @@ async def stdio_streams(
     """Yield (read, write) over this process's stdin and stdout, which nobody else can reach meanwhile."""
     by_threads = platform.SYSTEM == "windows" or not (_is_pollable(0) and _is_pollable(1))
     if by_threads:
-        handoff = None  # a thread may already have read what belongs to the next process
+        if handoff is not None:
+            handoff.restart.prevented = _NO_HANDOFF
+        handoff = None
     if handoff is not None:
         handoff.restart.allow()
     async with wire_streams(

@@ -80,6 +80,8 @@ EVERYDAY = [
     "wc -l src/*.py",
     "sed -n '1,20p' src/a.py",
     "sed -i 's/foo/bar/g' src/a.py",
+    "sed -i '' -e 's/foo/bar/g' src/a.py",
+    "sed -i '' 's/foo/bar/g' src/a.py",
     "sed -i.bak -e 's/a/b/' -e '/x/d' src/a.py",
     "awk '{print $1}' README.md",
     "awk -F: '$3 > 5 {print $1}' data.csv",

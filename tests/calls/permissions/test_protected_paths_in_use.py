@@ -112,6 +112,8 @@ WRITING_COMMANDS = [
     "install -m 755 a .git/hooks/pre-push",
     "touch .npmrc",
     "sed -i s/old/new/ .vscode/tasks.json",
+    "sed -i '' s/old/new/ .vscode/tasks.json",
+    "sed -I .bak -e s/old/new/ .vscode/tasks.json",
     "rm -r .vscode",
     "rm -rf .git",
     "cd .git && echo x > commondir",

@@ -179,7 +179,7 @@ TRIALS = {
     OBEYS.replace(": >seen", "mv kept moved"): "a protected file could be changed",
     OBEYS.replace(": >seen", 'ln "kept/$6" x; echo bad >x'): "a protected file could be changed",
     OBEYS.replace(": >seen", "mkdir ABSENT"): "a protected name could be made",
-    OBEYS.replace(": >seen", 'kill -KILL "$7"'): "a process outside could be ended",
+    OBEYS.replace(": >seen", 'kill -KILL "$7" && echo >ended'): "a process outside could be ended",
     OBEYS.replace('bash "$8"', 'bash "$9"'): (
         "the proxy could not be reached; another port than the proxy's could be reached"
     ),
@@ -276,6 +276,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the sandbox alone: files are those of the system that runs the test."""
     monkeypatch.setattr(sandbox_module, "platform", SimpleNamespace(SYSTEM="windows"))
     monkeypatch.setattr(platform, "HAS_NAMESPACES", False)
+    monkeypatch.setattr(platform, "HAS_SEATBELT", False)
 
 
 @pytest.mark.parametrize("mode", [SandboxMode.AUTO, SandboxMode.REQUIRED])

@@ -38,6 +38,10 @@ time-it rm x
 doit /usr/bin/rm x
 entr -n rm x
 inotifywait-run rm
+caffeinate -i rm x
+sandbox-exec -p '(version 1)(allow default)' rm x
+xcrun -sdk macosx rm x
+arch -x86_64 rm x
 foreach x rm
 expect -c 'spawn rm x'
 pssh -H h -i 'rm x'

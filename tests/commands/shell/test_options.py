@@ -99,6 +99,11 @@ _HARMLESS = {
     "dotnet test *": ["dotnet test y"],
     "wget *": ["wget -qO- https://example.invalid", "wget --spider u", "wget -O - u"],
     "git rebase *": ["git rebase main", "git rebase --continue"],
+    "defaults *": ["defaults read com.apple.dock", "defaults domains"],
+    "defaults write com.example.x *": ["defaults write com.example.x key value"],
+    "security *": ["security list-keychains", "security find-identity -v"],
+    "tmutil *": ["tmutil status", "tmutil listbackups"],
+    "xattr *": ["xattr f"],
     "git merge *": ["git merge --no-ff topic", "git merge -X ours topic"],
 }
 _BEYOND = {
@@ -261,6 +266,22 @@ _BEYOND = {
         "curl -so x y",
     ],
     "split *": ["split --filter=x f"],
+    "defaults *": ["defaults write com.apple.loginwindow LoginHook /x", "defaults delete x", "defaults import x f"],
+    "security *": [
+        *("security find-generic-password -s x", "security find-generic-password", "security dump-keychain"),
+        *("security list-keychains -s x", "security add-trusted-cert x", "security -i"),
+    ],
+    "tmutil *": ["tmutil delete x", "tmutil restore a b", "tmutil disable"],
+    "dscl *": ["dscl . read Users/x", "dscl . -create /Users/x"],
+    "networksetup *": ["networksetup -setdnsservers Wi-Fi 192.0.2.1"],
+    "xattr *": ["xattr -d com.apple.quarantine f", "xattr -c f"],
+    "open *": ["open x.app", "open https://example.invalid"],
+    "osascript *": ["osascript x.scpt"],
+    "launchctl *": ["launchctl load x.plist", "launchctl submit"],
+    "shortcuts *": ["shortcuts run x"],
+    "caffeinate *": ["caffeinate ls", "caffeinate -i ls"],
+    "sandbox-exec *": ["sandbox-exec ls"],
+    "xcrun *": ["xcrun ls"],
     "* --version": ["ls --version"],
 }
 

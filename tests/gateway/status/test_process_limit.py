@@ -9,6 +9,7 @@ import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import status as command
+from goat_mcp.core import platform
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.pids_cgroup import OwnCgroup, PidsCgroups
@@ -26,6 +27,7 @@ class Possible(PidsCgroups):
         return ""
 
 
+@pytest.mark.linux_only("cgroups are")
 @pytest.mark.parametrize(
     ("cgroups", "max_processes", "kind", "reason"),
     [
@@ -60,3 +62,17 @@ def test_what_limits_the_processes_of_a_command_is_in_status(
     assert document["process_limit"] == {"kind": kind, "reason": reason}
     says_it = "the number of processes of a command is not limited" in capsys.readouterr().out
     assert says_it == (kind == "none")
+
+
+def test_a_system_without_cgroups_limits_no_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "HAS_CGROUPS", False)
+    gateway = Gateway(Settings(workspace=(tmp_path,)), approval=Approval.HOST, state=StateDirectory(tmp_path / "state"))
+
+    document: dict[str, Any] = gateway.status.document()
+    command._print(document, "head", {})  # pyright: ignore[reportPrivateUsage]
+
+    reason = "this system counts all processes of a user, never those of a command"
+    assert document["process_limit"] == {"kind": "none", "reason": reason}
+    assert f"not limited: {reason}" in capsys.readouterr().out

@@ -32,6 +32,8 @@ BY_ATTRIBUTE = {
     "HAS_FILE_MODES": "owner-only files",
     "HAS_EXTENDED_ATTRIBUTES": "extended attributes",
     "HAS_UNIX_SOCKETS": "Unix sockets",
+    "HAS_SIGNAL_SENDERS": "senders of signals",
+    "HAS_CGROUPS": "cgroups",
 }
 
 
@@ -62,7 +64,7 @@ def missing(features: list[SystemFeature]) -> list[str]:
 def test_a_complete_linux_is_one_line() -> None:
     features = system_features()
 
-    assert summary(features) == "linux: all 13 features used"
+    assert summary(features) == "linux: all 15 features used"
     assert list(system_findings(features)) == []
 
 

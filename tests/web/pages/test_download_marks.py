@@ -6,18 +6,19 @@ import errno
 import os
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from goat_mcp.core import platform, posix
-from goat_mcp.web.pages import macos_quarantine
+from goat_mcp.core import posix
+from goat_mcp.web.pages import fetched_page, macos_quarantine
 from goat_mcp.web.pages.macos_quarantine import quarantine_value
 from goat_mcp.web.pages.windows_zone import zone_identifier
 from tests.tools.fetching import WebDesk
 from tests.web.http.local_server import page, serving
 
 pytestmark = pytest.mark.anyio
-on_linux = pytest.mark.skipif(platform.SYSTEM != "linux", reason="what Linux lacks or refuses is to be seen")
+on_linux = pytest.mark.linux_only("what Linux lacks or refuses is to be seen")
 
 
 def test_the_quarantine_has_flags_time_agent_and_id() -> None:
@@ -41,6 +42,7 @@ def test_the_zone_is_the_internet_and_names_the_address_without_what_may_be_secr
     assert zone_identifier(url) == f"[ZoneTransfer]\r\nZoneId=3\r\nHostUrl={shown}\r\n"
 
 
+@on_linux
 def test_the_quarantine_is_an_attribute_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Linux's call takes the same arguments, but for the last, and names that begin with `user.`.
     file = tmp_path / "saved.zip"
@@ -59,7 +61,7 @@ def test_the_quarantine_is_an_attribute_of_the_file(tmp_path: Path, monkeypatch:
 
 
 async def test_a_file_that_is_saved_on_windows_has_its_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "SYSTEM", "windows")
+    monkeypatch.setattr(fetched_page, "platform", SimpleNamespace(SYSTEM="windows"))
 
     path, warnings = await saved(tmp_path)
 
@@ -72,7 +74,7 @@ async def test_a_file_that_is_saved_on_windows_has_its_zone(tmp_path: Path, monk
 async def test_a_mark_that_cannot_be_made_is_logged_and_the_file_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(platform, "SYSTEM", "macos")  # whose attribute Linux refuses
+    monkeypatch.setattr(fetched_page, "platform", SimpleNamespace(SYSTEM="macos"))  # whose attribute Linux refuses
 
     path, warnings = await saved(tmp_path)
 

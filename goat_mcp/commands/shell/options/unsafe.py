@@ -25,7 +25,7 @@ _PROGRAMS = names(
     "lldb valgrind perf vim vi view nvim ex ed emacs nano less more most pg screen tmux sqlite3 psql mysql mariadb "
     "mongosh redis-cli crontab at batch systemctl launchctl open xdg-open dpkg apt apt-get dnf yum tcpdump zip gcc "
     "g++ cc c++ clang clang++ ld as ctags cpio ansible ansible-playbook parallel make-kpkg m4 cscope gimp ffmpeg "
-    "convert magick openssl nmap"
+    "convert magick openssl nmap automator shortcuts dscl installer scutil PlistBuddy"
 )
 _LIKE_PROGRAMS = re.compile(
     r"[rg]?vim?(?:diff)?|emacs(?:client)?|.*awk|qemu-.*|.*-(?:gcc|g\+\+|cc|ld)|ld(?:-.*)?\.so.*"

@@ -135,7 +135,24 @@ _PYTHON_PACKAGES = VerbTool(
     ),
 )
 
+# Of macOS: its settings, its keychain and its backups.
+_PLAIN = OptionTable(own_first=True)
+_SETTINGS = VerbTool(_PLAIN, _verbs("read,read-type,domains,find,help", OptionTable()))
+_KEYCHAIN = VerbTool(
+    _PLAIN,
+    {
+        **_verbs("list-keychains,help", OptionTable()),
+        **_verbs("find-certificate,find-identity", OptionTable("apvZ", "c")),
+    },
+)
+_BACKUPS = VerbTool(
+    _PLAIN, _verbs("status,version,listbackups,latestbackup,destinationinfo,isexcluded,help", OptionTable())
+)
+
 VERB_TOOLS: Mapping[str, VerbTool] = {
+    "defaults": _SETTINGS,
+    "security": _KEYCHAIN,
+    "tmutil": _BACKUPS,
     "docker": _CONTAINERS,
     "podman": _CONTAINERS,
     "kubectl": _CLUSTER,
