@@ -18,6 +18,7 @@ from goat_mcp.files.search.deadline import SearchDeadline
 from goat_mcp.files.search.query import Target
 from goat_mcp.files.search.ripgrep import DATA_MARK, Command
 from goat_mcp.processes.linux_landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
+from goat_mcp.processes.windows_job import CREATE_NO_WINDOW
 
 _CHUNK_BYTES = 64 * 1024
 _SMALL_CHUNK_BYTES = 16 * 1024
@@ -27,8 +28,6 @@ _PIPE_BYTES = 1024 * 1024
 """Room for ripgrep to go on while we look at what it found."""
 _MAX_COMPLAINT_BYTES = 256 * 1024
 _PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT", "USERPROFILE")
-_NO_WINDOW = 0x0800_0000
-"""CREATE_NO_WINDOW: a program without a console would open one for each search."""
 
 
 @dataclass
@@ -89,7 +88,7 @@ def _started(
                 env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
                 pass_fds=data.descriptors,
                 process_group=0 if platform.HAS_PROCESS_GROUPS else None,
-                creationflags=_NO_WINDOW if platform.SYSTEM == "windows" else 0,
+                creationflags=CREATE_NO_WINDOW if platform.SYSTEM == "windows" else 0,  # else one opens for each search
                 bufsize=0,
                 pipesize=_PIPE_BYTES,
             )
