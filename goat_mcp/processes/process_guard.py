@@ -20,7 +20,7 @@ from typing import TypedDict
 
 from goat_mcp.core import platform
 from goat_mcp.processes.process_table import environment_contains
-from goat_mcp.processes.windows_job import CHILD_FLAGS, CREATE_SUSPENDED, JobLimits, Jobs, system_jobs
+from goat_mcp.processes.windows_job import CHILD_FLAGS, CREATE_SUSPENDED, JobLimits, Jobs
 
 MARKER_VARIABLE = "GOAT_MCP_CALL"
 """Environment variable that every guarded command carries: `<guard id>.<call>`.
@@ -113,6 +113,14 @@ def guarded_start(*, is_watched: bool = True) -> GuardedStart:
     if platform.HAS_JOB_OBJECTS:
         return {"start_new_session": False, "creationflags": CHILD_FLAGS | (CREATE_SUSPENDED if is_watched else 0)}
     return {"start_new_session": True, "creationflags": 0}
+
+
+def system_jobs() -> Jobs:
+    """Jobs of this system. Raises `OSError` if it has none."""
+    # Workers import this package, and have no packages but what they need: pywin32 and psutil are for who has children.
+    from goat_mcp.processes.windows_job_calls import system_calls
+
+    return Jobs(system_calls())
 
 
 class ProcessGuard:

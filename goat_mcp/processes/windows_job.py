@@ -93,11 +93,3 @@ class Jobs:
         """End everything."""
         for pid in tuple(self._jobs):
             self.forget(pid)
-
-
-def system_jobs() -> Jobs:
-    """Jobs of this system. Raises `OSError` if it has none."""
-    # Workers import this package, and have no packages but what they need: pywin32 and psutil are for who has children.
-    from goat_mcp.processes.windows_job_calls import system_calls
-
-    return Jobs(system_calls())

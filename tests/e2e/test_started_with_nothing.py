@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pwd
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,4 +55,5 @@ def test_tools_are_listed_and_a_command_has_its_users_home_and_programs(tmp_path
 
     user = pwd.getpwuid(os.getuid())
     assert "Bash" in names
-    assert text.splitlines()[:4] == [user.pw_dir, user.pw_name, user.pw_name, shutil.which("git")]
+    assert text.splitlines()[:3] == [user.pw_dir, user.pw_name, user.pw_name]
+    assert Path(text.splitlines()[3]).name == "git"

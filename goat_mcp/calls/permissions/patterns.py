@@ -19,6 +19,7 @@ from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic
 from goat_mcp.files.workspace.directory import folds_names, lies_in
 from goat_mcp.files.workspace.names import comparable
 from goat_mcp.files.workspace.windows_paths import as_in_rules
+from goat_mcp.processes.wsl import wsl_paths
 
 
 def text_pattern(text: str) -> Callable[[str], object]:
@@ -170,13 +171,16 @@ def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterat
 
 def parse_path_pattern(text: str, base: str = "") -> PathPattern:
     """`//x` is absolute, `~/x` lies below the home directory, `/x` below `base` (empty: each root), all else below
-    each root; a name without a slash fits at any depth. On Windows drives are directories (`//c/x`), and `C:\\x` and
-    `C:/x` are read as absolute. Raises `ValueError` with what is wrong.
+    each root; a name without a slash fits at any depth. On Windows drives are directories (`//c/x`). There and in WSL
+    `C:\\x` and `C:/x` are read as absolute. Raises `ValueError` with what is wrong.
 
     Source: Claude Code, "Permissions", Read and Edit rules.
     """
-    if platform.SYSTEM == "windows" and re.match(r"[A-Za-z]:[\\/]", text):
-        text = f"/{as_in_rules(text)}"
+    if re.match(r"[A-Za-z]:[\\/]", text):
+        if platform.SYSTEM == "windows":
+            text = f"/{as_in_rules(text)}"
+        elif platform.IN_WSL:
+            text = f"/{wsl_paths().drives}/{text[0].lower()}{text[2:]}".replace("\\", "/")
     rest, anchor = text, ""
     if text.startswith("//"):
         rest, anchor = text[2:], "/"

@@ -14,7 +14,7 @@ import errno
 import sys
 from pathlib import Path
 
-from goat_mcp.files.workspace.directory import Directory
+from goat_mcp.files.workspace.held_directory import Directory
 
 _PREFIX = "\\\\?\\"
 """Before an absolute path: it may be long, and Windows changes nothing in its names."""
