@@ -63,8 +63,8 @@ class PathPattern:
         return PathPatterns((self,))
 
     def matches(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
-        """Whether an absolute path is meant. With `copies`, which is for what is forbidden, also if it is that of a copy
-        in an agent's worktree, or of where links in the pattern lead."""
+        """Whether an absolute path is meant. `copies` is for what is forbidden: also if it is that of a copy in an
+        agent's worktree, or of where links in the pattern lead."""
         return self._alone.match(path, roots, copies=copies)
 
     @cached_property
@@ -82,7 +82,7 @@ class PathPattern:
         fixed = list(takewhile(lambda name: not has_magic(re.sub(r"\\.", "", name)), names))
         path = f"{self.anchor.rstrip('/')}/{_ESCAPED.sub(_UNESCAPED, '/'.join(fixed))}"
         real = os.path.realpath(path)
-        if real == path.rstrip("/"):
+        if real.rstrip("/") == path.rstrip("/"):
             return None
         glob = "/".join([_escaped(real), *names[len(fixed) :]])
         return PathPattern("/", self.is_exact, real.strip("/"), glob.strip("/"), at_any_depth=False)
