@@ -21,6 +21,7 @@ from goat_mcp.calls.permissions.rule import Call, Rule
 from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
 from goat_mcp.files.workspace.directory import lies_in
+from goat_mcp.files.workspace.roots import has_other_meaning, is_second_name, split_names
 
 _MAX_DIRECTORIES = 40
 _MAX_FOLDERS = 16
@@ -130,6 +131,8 @@ class NamedPaths:
     def _check(self, path: str) -> None:
         if _BELOW_DESCRIPTOR.match(path):
             raise UnresolvedPath(f"{path} leads to what a process has open")
+        if has_other_meaning(names := split_names(path)) or is_second_name(names):
+            raise UnresolvedPath(f"{path} is another name of a file; write the path below / that it usually has")
         for found in _OF_A_PROCESS.finditer(path):
             above = path[: found.start()] or "/"
             if above.startswith("/proc/") or f"{self._real_folder(above)}/".startswith("/proc/"):
