@@ -156,6 +156,14 @@ def test_a_second_name_cannot_be_made_for_what_is_protected_hidden_or_outside() 
     assert linkable == [WS / "a"]
 
 
+def test_what_leads_to_a_path_that_is_only_readable_cannot_be_moved_away() -> None:
+    bounds = Bounds(writable=(WS,), readable=(WS / "way/deeper/shown",))
+
+    moved = [path for path in (WS / "way", WS / "way/deeper", WS / "way2") if allowed(bounds, MOVE, path)]
+
+    assert moved == [WS / "way2"]
+
+
 def test_only_what_can_be_read_can_be_started() -> None:
     started = [path for path in (WS / "run", "/bin/sh", "/Users/ada/bin/x") if allowed(FULL, "process-exec", path)]
 
