@@ -16,7 +16,9 @@ from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.this_account import WINDOWS_HOME_VARIABLE
 from goat_mcp.cli.terminal import escaped, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.core import platform
 from goat_mcp.core.redaction import Redactor, is_likely_secret
+from goat_mcp.processes.wsl import wsl_paths
 
 _MAX_LINE = 4000
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
@@ -88,9 +90,10 @@ def restart_hint(host: Host) -> str:
 
 def _redactor(change: Change) -> Redactor:
     redactor = Redactor()
+    distribution = wsl_paths().distribution if platform.IN_WSL else ""  # `Ubuntu-24.04` has the looks of a secret
     for data in (change.before, change.after):
         for name, value in _texts_in((data or b"").decode("utf-8", "replace")):
-            if is_likely_secret(name, value) and "${" not in value:
+            if value != distribution and is_likely_secret(name, value) and "${" not in value:
                 redactor.add(value)
     return redactor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ CONFIG_FILE = Path("/etc/wsl.conf")
 _SYSTEM32 = "c/Windows/System32"
 _TIMEOUT_S = 10.0
 """The first program of Windows that a distribution starts takes seconds on a busy machine."""
+_OF_WINDOWS = re.compile(r"[A-Za-z]:|\\|file:", re.I)
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,10 @@ def local_path(text: str) -> str:
 
     Elsewhere it stays as it is. Raises `ToolError` for what is not in this distribution.
     """
-    if not platform.IN_WSL or text.startswith("/"):
+    if not platform.IN_WSL or _OF_WINDOWS.match(text) is None:
         return text
     paths = wsl_paths()
-    return (paths.linux_of_uri(text) if text.startswith("file:") else paths.linux(text)) or text
+    return (paths.linux_of_uri(text) if text[:5].lower() == "file:" else paths.linux(text)) or text
 
 
 def is_too_wide(directory: Path) -> bool:
@@ -95,7 +97,7 @@ def _own_name() -> str:
 def _drives() -> str:
     import configparser  # not on every start
 
-    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser = configparser.ConfigParser(strict=False, interpolation=None, inline_comment_prefixes="#")
     try:
         parser.read_string(CONFIG_FILE.read_text("utf-8-sig"))
         root = parser.get("automount", "root", fallback="").strip().strip('"')

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.calls.permissions.patterns import parse_path_pattern
 from goat_mcp.core import platform, posix
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace.roots import default_roots
@@ -65,7 +66,7 @@ def test_sudo_leaves_the_name_of_the_distribution_out_and_it_is_found_all_the_sa
 
 @pytest.mark.parametrize(
     ("text", "drives"),
-    [("", "/mnt"), ("[automount]\nroot=/", ""), ('[automount]\nroot = "/w/"', "/w"), ("broken", "/mnt")],
+    [("", "/mnt"), ("[automount]\nroot=/", ""), ('[automount]\nroot = "/w/"  # a', "/w"), ("broken", "/mnt")],
 )
 def test_the_drives_are_where_wsl_conf_says(
     windows: FakeWindows, text: str, drives: str, monkeypatch: pytest.MonkeyPatch
@@ -90,6 +91,27 @@ def test_file_tools_understand_paths_of_windows(windows: FakeWindows, tmp_path: 
     for outside in (r"C:\Users\Ada L\proj\..\x", r"C:\Windows\x", r"\\wsl.localhost\Debian\x", r"D:\x", "C:x"):
         with pytest.raises(ToolError):
             workspace.resolve(outside)
+
+
+def test_a_path_that_is_not_of_windows_asks_nobody(windows: FakeWindows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blocking `wslpath` for each relative path of a model would stop the server."""
+    asked: list[str] = []
+    monkeypatch.setattr(wsl, "wsl_paths", lambda: asked.append("wslpath"))
+
+    assert [wsl.local_path(path) for path in ("src/a.py", "~/x", "/mnt/c/x", "")] == ["src/a.py", "~/x", "/mnt/c/x", ""]
+    assert asked == []
+
+
+def test_the_scheme_of_an_address_may_have_capital_letters(windows: FakeWindows) -> None:
+    assert wsl.local_path("FILE:///C:/x") == f"{windows.drives}/c/x"
+
+
+@pytest.mark.parametrize("rule", ["C:/Users/ada/conf/**", r"c:\Users\ada\conf\*.env", "C:/**"])
+def test_a_rule_that_spells_a_path_as_windows_means_the_file_here(windows: FakeWindows, rule: str) -> None:
+    secret = f"{windows.drives}/c/Users/ada/conf/a.env"
+
+    assert parse_path_pattern(rule).matches(secret, ["/home/ada"])
+    assert not parse_path_pattern(rule).matches(secret.replace("/c/", "/d/"), ["/home/ada"])
 
 
 def test_elsewhere_a_path_of_windows_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from goat_mcp.cli.hosts.own_entry import (
     NO_OPTIONS,
     OWN_NAME,
     ServeOptions,
+    another_goat,
     changed_entry,
     first_of,
     launch_of,
@@ -194,6 +195,12 @@ def plan_install(
     if not ours:
         return Change(file.path, file.data, _with_us(file, (), into, environment, options))
     first = first_of(ours)
+    if other := another_goat(file.host, entries[first]):
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"{file.host.title} starts {other} ({first}); take that out first: goat-mcp uninstall {file.host.name}",
+            "Nothing was changed.",
+        )
     changed: dict[str, Any] = {}
     for name in ours:
         # The options are for one entry: several of ours differ on purpose.

@@ -7,7 +7,7 @@ if `WSLENV` names them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 
 from goat_mcp.cli.hosts.entry_keys import EntryDraft, NotImportable, texts_of
@@ -37,10 +37,11 @@ def start_from_wsl(draft: EntryDraft, windows: HostEnvironment, paths: WslPaths)
         entry["cwd"] = _here(paths, "cwd", str(entry["cwd"]))
     args = texts_of(entry.get("args"))
     inner = wsl_launch(command, args)
-    if inner is not None and not inner.has_shell and inner.distribution.lower() == paths.distribution.lower():
+    is_here = inner is not None and inner.distribution.lower() == paths.distribution.lower()
+    if inner is not None and is_here and not inner.has_shell and not inner.user:
         draft.notes.append("command: it runs in this distribution, so wsl.exe is left out")
         entry["command"], entry["args"] = inner.command, [*inner.args]
-        draft.env = {**inner.env}  # the host's own did not reach it
+        draft.env = {**_handed_on(draft.env), **inner.env}
         if inner.cd and "cwd" not in entry:
             entry["cwd"] = inner.cd if inner.cd.startswith(("/", "~")) else _here(paths, "cwd", inner.cd)
         return
@@ -59,6 +60,17 @@ def start_from_wsl(draft: EntryDraft, windows: HostEnvironment, paths: WslPaths)
     if draft.env:
         draft.env["WSLENV"] = ":".join(draft.env)
     draft.notes.append(f"command: it stays a program of Windows, started by interop: {program}")
+
+
+def _handed_on(env: Mapping[str, str]) -> dict[str, str]:
+    """Of a host's variables those that `wsl.exe` handed on: `WSLENV` names them. Raises `NotImportable`."""
+    found: dict[str, str] = {}
+    for name, _, flags in (one.partition("/") for one in env.get("WSLENV", "").split(":")):
+        if name in env and "w" not in flags:
+            if set(flags) & {"p", "l"}:
+                raise NotImportable(f"env.{name}: WSLENV has its paths translated; write them as Linux does")
+            found[name] = env[name]
+    return found
 
 
 def _program(command: str, windows: HostEnvironment, paths: WslPaths) -> tuple[Path, str]:

@@ -88,15 +88,38 @@ def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
 
 def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
     """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty if it reads that file."""
+    if elsewhere := another_goat(host, entry):
+        return f"the upstreams of {elsewhere}"
     _, args = launch_of(host, entry)
     named = list(upstream_files_of(args))
-    if isinstance(variable := mapping(mapping(entry).get(host.env_key)).get(UPSTREAMS_VARIABLE), str):
+    if isinstance(variable := _variables(host, entry).get(UPSTREAMS_VARIABLE), str):
         named.append(variable)
     if not named and any(arg.partition("=")[0] == "--config" for arg in args):
         return "the upstreams that its --config names"
     places = [Path(name).expanduser() for name in named] or [own_upstreams_file()]
     wanted = upstreams.resolve()
     return "" if any(place.resolve() == wanted for place in places) else str(places[0])
+
+
+def another_goat(host: Host, entry: Any) -> str:
+    """If an entry of ours on Windows starts a goat-mcp that is not in this distribution: which one. Else empty."""
+    if not host.is_on_windows:
+        return ""
+    launch = wsl_launch(*launch_of(host, entry))
+    if launch is None:
+        return "the goat-mcp of Windows itself"
+    ours = wsl_paths().distribution.lower()
+    return (
+        ""
+        if not ours or launch.distribution.lower() in ("", ours)
+        else f"the goat-mcp in the distribution {launch.distribution} of WSL"
+    )
+
+
+def _variables(host: Host, entry: Any) -> Mapping[str, Any]:
+    """Those that reach goat-mcp: `wsl.exe` hands on none of the host's, but starts `/usr/bin/env`."""
+    launch = wsl_launch(*launch_of(host, entry)) if host.is_on_windows else None
+    return mapping(mapping(entry).get(host.env_key)) if launch is None else launch.env
 
 
 def changed_entry(host: Host, entry: Any, options: ServeOptions) -> dict[str, Any]:
@@ -172,8 +195,7 @@ def _is_there(program: str) -> bool:
 
 def names_workspace(host: Host, entry: Any) -> bool:
     """Whether the entry says where its file tools may work: with a flag, a variable, a file of settings or a folder."""
-    fields = mapping(entry)
     _, args = launch_of(host, entry)
     flags = {arg.partition("=")[0] for arg in args}
-    env = mapping(fields.get(host.env_key))
-    return bool(flags & {_WORKSPACE_FLAG, "-w", "--config"} or env.get(_WORKSPACE_VARIABLE) or fields.get("cwd"))
+    variable = _variables(host, entry).get(_WORKSPACE_VARIABLE)
+    return bool(flags & {_WORKSPACE_FLAG, "-w", "--config"} or variable or mapping(entry).get("cwd"))

@@ -244,6 +244,17 @@ def test_a_path_that_wsl_exe_would_break_is_refused(windows: FakeWindows, home: 
     assert not (windows.profile / DESKTOP).exists()
 
 
+def test_an_entry_names_its_distribution_or_is_not_written(
+    windows: FakeWindows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WSL_DISTRO_NAME")
+
+    with pytest.raises(ToolError, match="WSL_DISTRO_NAME is not set"):
+        done("install", "claude-desktop")
+
+    assert not (windows.profile / DESKTOP).exists()
+
+
 def test_a_path_of_windows_can_be_the_workspace(windows: FakeWindows) -> None:
     (windows.profile / "proj").mkdir()
     done("install", "claude-desktop", "--workspace", r"C:\Users\Ada L\proj")
@@ -295,6 +306,53 @@ def test_an_entry_of_ours_is_known_by_what_wsl_starts() -> None:
     entries = {**launch(DISTRIBUTION, "--exec", GOAT), "o": {"command": "wsl.exe", "args": ["--exec", "/bin/other"]}}
 
     assert own_names(host, entries) == ["goat"]
+
+
+OTHERS: list[Any] = [
+    ({"command": WSL, "args": ["-d", "Debian", "--exec", "/home/d/goat-mcp", "serve"]}, "in the distribution Debian"),
+    ({"command": r"C:\py\goat-mcp.exe", "args": ["serve"]}, "of Windows itself"),
+]
+
+
+@pytest.mark.parametrize(("entry", "other"), OTHERS)
+@pytest.mark.parametrize("words", [("install",), ("install", "--workspace", "."), ("import", "--move")])
+def test_another_goat_that_a_host_on_windows_starts_is_not_changed_and_gets_no_servers_of_ours(
+    windows: FakeWindows, home: Path, entry: dict[str, Any], other: str, words: tuple[str, ...]
+) -> None:
+    server = {"command": "wsl.exe", "args": ["-d", "Debian", "--exec", "x"]}
+    file = written(windows.profile / DESKTOP, json.dumps({"mcpServers": {"goat": entry, "a": server}}))
+    before = file.read_bytes()
+
+    with pytest.raises(ToolError, match=other):
+        done(words[0], "claude-desktop", *words[1:])
+
+    assert file.read_bytes() == before
+    assert not (home / ".config" / "goat-mcp" / "upstreams.json").exists()
+
+
+def test_a_workspace_counts_if_its_variable_reaches_us(windows: FakeWindows) -> None:
+    through_env = ["--exec", "/usr/bin/env", "GOAT_MCP_WORKSPACE=/w", GOAT, "serve"]
+    entries = {
+        "reaches": {"command": WSL, "args": ["-d", DISTRIBUTION, *through_env]},
+        "lost": {"command": WSL, "args": ["--exec", GOAT, "serve"], "env": {"GOAT_MCP_WORKSPACE": "C:\\w"}},
+    }
+    written(windows.profile / DESKTOP, json.dumps({"mcpServers": entries}))
+
+    (finding,) = examine_host_files(this_account(), has_workspace=False).findings
+
+    assert finding.id == "host_entry_workspace" and "(lost in" in finding.detail
+
+
+def test_the_distribution_is_shown_in_differences(windows: FakeWindows) -> None:
+    assert f'"-d", "{DISTRIBUTION}"' in done("install", "claude-desktop")
+
+
+def test_the_variable_with_the_windows_user_is_no_unknown_setting(
+    windows: FakeWindows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOAT_MCP_WINDOWS_HOME", str(windows.profile))
+
+    assert "Read" in done("list")
 
 
 def imported(*words: str) -> dict[str, Any]:
@@ -353,6 +411,27 @@ def test_servers_of_windows_are_started_by_interop(windows: FakeWindows, home: P
         "relative": "cwd",
     }
     assert "uvx is not found on Windows" in why["gone"][0] and "cmd.exe" in why["sly"][0]
+
+
+def test_an_entry_of_wsl_exe_keeps_its_user_and_the_variables_that_it_handed_on(
+    windows: FakeWindows, home: Path
+) -> None:
+    here = ["-d", DISTRIBUTION, "-e", "x"]
+    servers = {
+        "root": {"command": "wsl.exe", "args": ["-u", "root", *here]},
+        "handed": {"command": "wsl.exe", "args": here, "env": {"A": "1", "B": "2", "C": "3", "WSLENV": "A/u:C/w:D"}},
+        "path": {"command": "wsl.exe", "args": here, "env": {"P": "C:\\x", "WSLENV": "P/p"}},
+    }
+    written(windows.profile / DESKTOP, json.dumps({"mcpServers": servers}))
+    wsl = str(windows.drives / "c" / "Windows" / "System32" / "wsl.exe")
+
+    found = imported("claude-desktop")
+
+    assert ours(home) == {
+        "root": {"command": wsl, "args": ["-u", "root", *here]},
+        "handed": {"command": "x", "args": [], "env": {"A": "1"}},
+    }
+    assert "write them as Linux does" in found["path"]["told"][0]
 
 
 def test_a_secret_of_a_server_on_windows_is_stored_and_only_named(windows: FakeWindows, home: Path) -> None:
