@@ -30,6 +30,7 @@ from goat_mcp.core.elicitation import Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER, NOTES_TOOL
 from goat_mcp.files.workspace.protected import git_directory_reason, protected_reason
+from goat_mcp.files.workspace.roots import has_other_meaning, split_names
 
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
@@ -249,6 +250,8 @@ class Permission:
         return None
 
     def _protected(self, path: str, *, commits: bool) -> str | None:
+        if has_other_meaning(split_names(path)):
+            return "it may be any file"
         above = [str(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
         # Of roots inside each other the outermost: naming `.git` as a root too makes it no less git's.
         return protected_reason(path, root=min(above, key=len, default=""), commits=commits) or git_directory_reason(
