@@ -53,8 +53,6 @@ def read_users_file(path: Path) -> SettingsFile:
     try:
         reason = why_writable(found) or why_folder_unsafe(path.resolve().parent, shared_is_safe=True)
     except OSError as problem:
-        if path.is_dir():  # Windows opens none
-            raise BrokenFile(f"{path}: is not a regular file") from None
         reason = f"is in a folder that cannot be looked at: {problem.strerror}"
     if reason:
         raise BrokenFile(f"{path} {reason}")
@@ -92,6 +90,8 @@ def _read(path: Path, flags: int, max_bytes: int = MAX_BYTES) -> tuple[bytes, os
         finally:
             os.close(descriptor)
     except OSError as problem:
+        if path.is_dir():  # Windows opens none
+            raise BrokenFile(f"{path}: is not a regular file") from None
         reason = "it is a symbolic link" if problem.errno == errno.ELOOP else problem.strerror
         raise BrokenFile(f"{path}: cannot be read: {reason}") from None
     if len(data) > max_bytes:

@@ -39,7 +39,7 @@ def project(ground: Ground) -> Ground:
     ("asked", "expected"),
     [
         ("@src/ap.py", ["src/app.py", "src/apple.py"]),
-        ("@src/readme.md", ["src/README.md"]),
+        pytest.param("@src/readme.md", ["src/README.md"], marks=pytest.mark.posix_only("one file on Windows")),
         ("@scr/app.py", ["src/app.py"]),
         ("@guide.md", ["docs/guide.md", "docs/de/guide.md"]),
         ("@src/guide.md", ["docs/guide.md", "docs/de/guide.md"]),
