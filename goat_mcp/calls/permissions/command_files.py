@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -241,11 +240,14 @@ def paths_written(call: Call) -> Iterator[str]:
     something is written into, some name in it."""
     for use, paths, _ in _uses(call, []):
         if use.writes:
-            with suppress(UnresolvedPath):
+            try:
                 for path in paths.of(use, paths.directories):
                     yield path
                     if use.inside:
                         yield f"{path}/_"
+            except UnresolvedPath:
+                for base in paths.directories:
+                    yield normpath(join(base, use.text))
 
 
 def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedPaths, Sequence[str]]]:

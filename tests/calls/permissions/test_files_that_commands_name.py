@@ -399,6 +399,7 @@ async def test_a_second_name_that_macos_has_for_a_file_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     ground = Ground(tmp_path, deny=[RULE])
+    monkeypatch.setattr("goat_mcp.core.platform.SYSTEM", "linux")
     on_linux = await ground.call("Bash", command=f"cat {path}")
 
     monkeypatch.setattr("goat_mcp.core.platform.SYSTEM", "macos")
