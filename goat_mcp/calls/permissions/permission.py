@@ -24,6 +24,7 @@ from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, CurrentRules, RuleSet, families_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -206,7 +207,12 @@ class Permission:
         return f"The user can allow it with {whole} ({', '.join(rules)} allows no more than this)."
 
     def _command(self, rules: Sequence[str]) -> str:
-        return f"`{self.rules_command} {join(rules)}`" if self.rules_command else ""
+        if platform.SYSTEM == "windows":
+            # cmd.exe knows no single quotation marks, and within double ones PowerShell and cmd.exe replace these
+            words = "" if any(set(rule) & set('"$`%') for rule in rules) else " ".join(f'"{rule}"' for rule in rules)
+        else:
+            words = join(rules)
+        return f"`{self.rules_command} {words}`" if self.rules_command and words else ""
 
     def allows_without_asking(self, rule_name: str, session: str, principal: str) -> bool:
         """Whether a mode or a rule lets calls of this tool run without anybody's word."""

@@ -53,6 +53,8 @@ def read_users_file(path: Path) -> SettingsFile:
     try:
         reason = why_writable(found) or why_folder_unsafe(path.resolve().parent, shared_is_safe=True)
     except OSError as problem:
+        if path.is_dir():  # Windows opens none
+            raise BrokenFile(f"{path}: is not a regular file") from None
         reason = f"is in a folder that cannot be looked at: {problem.strerror}"
     if reason:
         raise BrokenFile(f"{path} {reason}")
