@@ -53,7 +53,8 @@ macos-simulated: setup
 # Left out is what needs more than Wine has, such as a bash for Windows.
 WINDOWS_TESTS := tests/core tests/files/editing tests/files/documents tests/files/workspace/test_windows_paths.py \
   tests/calls/permissions/test_windows_rules.py tests/processes/test_thread_pipes.py \
-  tests/processes/test_windows_job.py tests/processes/test_windows_program.py
+  tests/processes/test_windows_job.py tests/processes/test_windows_program.py \
+  tests/web/pages/test_download_marks.py tests/windows
 
 windows-under-wine: setup
 	@$(BIN)/python -m scripts.windows_python -m pytest -rs -p no:cacheprovider $(WINDOWS_TESTS)

@@ -97,7 +97,7 @@ def _own_name() -> str:
 def _drives() -> str:
     import configparser  # not on every start
 
-    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser = configparser.ConfigParser(strict=False, interpolation=None, inline_comment_prefixes="#")
     try:
         parser.read_string(CONFIG_FILE.read_text("utf-8-sig"))
         root = parser.get("automount", "root", fallback="").strip().strip('"')

@@ -19,6 +19,13 @@ def open_own(path: Path, flags: int, mode: int = 0o600) -> int:
     return os.open(path, flags | posix.O_NOFOLLOW, mode)
 
 
+def how_to_own() -> str:
+    """The command by which users take the rights on a file from others."""
+    if platform.SYSTEM == "windows":
+        return f"icacls FILE /inheritance:r /grant:r {os.environ.get('USERNAME') or 'USER'}:F"
+    return "chmod 600"
+
+
 def replace_own(source: Path, target: Path) -> None:
     """Give a file the name of another one, which goes. Raises `OSError`.
 

@@ -71,6 +71,7 @@ class SecretReferences:
 
 def _from_file(name: str) -> str:
     from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
+    from goat_mcp.state.own_file import how_to_own
 
     path = Path(name).expanduser()
     if not path.is_absolute():
@@ -80,7 +81,7 @@ def _from_file(name: str) -> str:
     except FileNotFoundError:
         raise Unresolved("there is no such file") from None
     except UnsafeFile as why:
-        raise Unresolved(f"the file {why}; it must be yours alone: chmod 600, in a folder of yours") from None
+        raise Unresolved(f"the file {why}; it must be yours alone: {how_to_own()}, in a folder of yours") from None
     if not secret:
         raise Unresolved("the file is empty")
     return secret

@@ -19,6 +19,7 @@ from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
+from goat_mcp.state.own_file import how_to_own
 from goat_mcp.state.private_file import write_private
 from goat_mcp.state.system_keyring import KeyringTrouble, SystemKeyring
 
@@ -126,7 +127,7 @@ class SecretStore:
         except FileNotFoundError:
             return {}
         except UnsafeFile as unsafe:
-            raise SecretTrouble(f"{self.path} {unsafe}; make it yours alone: chmod 600") from None
+            raise SecretTrouble(f"{self.path} {unsafe}; make it yours alone: {how_to_own()}") from None
         except (ValueError, RecursionError):
             document = None
         found: Any = cast("dict[str, Any]", document).get("secrets") if isinstance(document, dict) else None

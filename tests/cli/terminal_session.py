@@ -6,7 +6,7 @@ import fcntl
 import os
 import pty
 import re
-import select
+import selectors
 import signal
 import struct
 import subprocess
@@ -121,9 +121,10 @@ class TerminalSession:
 
     def _read(self, timeout_s: float) -> bool:
         """Whether something came within that time."""
-        ready, _, _ = select.select([self._master], [], [], max(0.0, timeout_s))
-        if not ready:
-            return False
+        with selectors.DefaultSelector() as waiting:  # `select` takes no descriptor above 1,023
+            waiting.register(self._master, selectors.EVENT_READ)
+            if not waiting.select(max(0.0, timeout_s)):
+                return False
         try:
             data = os.read(self._master, 65536)
         except OSError:  # Linux says EIO if nobody has the other end open

@@ -150,6 +150,7 @@ def _start(script: str, directory: Path, **more: Any) -> RunningCommand:
 
 
 @pytest.mark.anyio
+@pytest.mark.posix_only("a bash and process groups of POSIX stand in for those of Windows")
 class TestCommands:
     @pytest.mark.parametrize(
         ("script", "output", "code", "ended_in"),

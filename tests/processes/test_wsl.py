@@ -66,7 +66,7 @@ def test_sudo_leaves_the_name_of_the_distribution_out_and_it_is_found_all_the_sa
 
 @pytest.mark.parametrize(
     ("text", "drives"),
-    [("", "/mnt"), ("[automount]\nroot=/", ""), ('[automount]\nroot = "/w/"', "/w"), ("broken", "/mnt")],
+    [("", "/mnt"), ("[automount]\nroot=/", ""), ('[automount]\nroot = "/w/"  # a', "/w"), ("broken", "/mnt")],
 )
 def test_the_drives_are_where_wsl_conf_says(
     windows: FakeWindows, text: str, drives: str, monkeypatch: pytest.MonkeyPatch

@@ -163,6 +163,7 @@ async def test_a_damaged_file_is_set_aside_with_a_line_in_the_log(state: StateDi
     assert log.lines[0][1]["path"] == str(kept)
 
 
+@pytest.mark.posix_only("Windows lets nobody rename or remove a database that a process has open")
 async def test_a_file_damaged_while_it_is_open_is_set_aside_and_every_process_uses_the_new_one(
     state: StateDirectory,
 ) -> None:
@@ -185,6 +186,7 @@ async def test_a_file_damaged_while_it_is_open_is_set_aside_and_every_process_us
     assert len(aside(state)) == 1 and len(log.lines) == 1
 
 
+@pytest.mark.posix_only("Windows lets nobody rename or remove a database that a process has open")
 async def test_where_another_process_was_faster_its_new_file_is_left_alone(state: StateDirectory) -> None:
     path = state.path / "state.db"
     database, faster = Database(state, Log()), Database(state, Log())
@@ -244,6 +246,7 @@ async def test_opening_is_tried_again_where_sqlite_refuses_one_of_two_that_open_
     assert await Database(state, Log()).read(owners) == ["a"]
 
 
+@pytest.mark.posix_only("Windows lets nobody rename or remove a database that a process has open")
 async def test_a_file_that_was_deleted_under_us_is_made_anew(state: StateDirectory) -> None:
     database = Database(state, Log())
     await database.write(put("a"))

@@ -12,6 +12,7 @@ from goat_mcp.state.directory import StateDirectory, config_folder
 _VARIABLES = ("GOAT_MCP_STATE_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA", "APPDATA")
 
 
+@pytest.mark.posix_only("its home and absolute paths are those of POSIX")
 @pytest.mark.parametrize(
     ("system", "variables", "state", "config"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.core import platform
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
 from goat_mcp.state import system_keyring
@@ -163,3 +164,13 @@ def test_a_variable_that_holds_a_secret_is_not_shown_and_one_that_holds_a_path_i
 )
 def test_which_references_are_to_secrets(value: object, found: str) -> None:
     assert secret_reference_in(value) == found
+
+
+def test_on_windows_the_remedy_is_a_command_of_windows(secret_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "SYSTEM", "windows")
+    monkeypatch.setenv("USERNAME", "ada")
+
+    with pytest.raises(
+        Unresolved, match=r"must be yours alone: icacls FILE /inheritance:r /grant:r ada:F, in a folder"
+    ):
+        SecretReferences({}, Redactor()).resolve(f"${{file:{secret_file}}}")

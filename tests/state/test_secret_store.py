@@ -57,6 +57,7 @@ def in_file(state: StateDirectory) -> SecretStore:
     return SecretStore(state, SystemKeyring(NoBackend()))
 
 
+@pytest.mark.posix_only("modes are POSIX's")
 def test_without_a_keyring_a_secret_is_in_a_file_that_only_its_owner_can_read(
     in_file: SecretStore, state: StateDirectory
 ) -> None:
@@ -131,7 +132,9 @@ def test_of_many_changes_at_a_time_none_is_lost(in_file: SecretStore) -> None:
     assert len(in_file.names()) == 20
 
 
-@pytest.mark.parametrize("fault", ["mode", "link", "garbage", "shape"])
+@pytest.mark.parametrize(
+    "fault", [pytest.param("mode", marks=pytest.mark.posix_only("modes are POSIX's")), "link", "garbage", "shape"]
+)
 def test_a_file_that_others_could_have_read_or_that_is_damaged_gives_nothing(in_file: SecretStore, fault: str) -> None:
     in_file.set("TOKEN", CANARY)
     path = in_file.path

@@ -13,6 +13,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
 
 
+@pytest.mark.posix_only("modes are POSIX's")
 def test_a_spill_file_is_private(tmp_path: Path) -> None:
     path = SpillFiles(StateDirectory(tmp_path), "a").write("bash", "text")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.files.changes.blobs import Blobs
 from goat_mcp.files.changes.undo import UndoOutcome
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.settings import FileOptions
@@ -209,3 +212,18 @@ def kept_to_itself(path: Path) -> Any:
     import win32file
 
     return win32file.CreateFile(str(path), win32con.GENERIC_READ, 0, None, win32con.OPEN_EXISTING, 0, None)
+
+
+def test_what_was_kept_by_a_second_name_becomes_a_copy_of_all_its_bytes(tmp_path: Path) -> None:
+    content = b"one\r\n\x1atwo\r\n"
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    blobs = Blobs(folder)
+    file, kept = tmp_path / "f", blobs.path(hashlib.sha256(content).hexdigest())
+    file.write_bytes(content)
+    os.link(file, kept)
+
+    blobs.release(file.stat())
+
+    assert kept.read_bytes() == content
+    assert file.stat().st_nlink == 1

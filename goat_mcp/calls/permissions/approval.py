@@ -73,7 +73,7 @@ def _covers(text: str, call: Call) -> bool:
 def _of_tool(call: Call) -> tuple[str, ...]:
     name = call.spec.rule_name
     if name in FILE_WRITERS:
-        return tuple(f"{name}({exact_path_pattern(path)})" for path in call.paths)
+        return tuple(dict.fromkeys(f"{name}({exact_path_pattern(path)})" for path in call.paths))
     if name == "WebFetch" or name in REQUESTS:
         from urllib.parse import urlsplit
 

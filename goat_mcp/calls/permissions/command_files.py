@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from goat_mcp.calls.permissions.rule import Call, Rule
 from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
 from goat_mcp.files.workspace.directory import lies_in
+from goat_mcp.files.workspace.roots import has_other_meaning, is_second_name, split_names
 
 _MAX_DIRECTORIES = 40
 _MAX_FOLDERS = 16
@@ -130,6 +130,8 @@ class NamedPaths:
     def _check(self, path: str) -> None:
         if _BELOW_DESCRIPTOR.match(path):
             raise UnresolvedPath(f"{path} leads to what a process has open")
+        if has_other_meaning(names := split_names(path)) or is_second_name(names):
+            raise UnresolvedPath(f"{path} is another name of a file; write the path below / that it usually has")
         for found in _OF_A_PROCESS.finditer(path):
             above = path[: found.start()] or "/"
             if above.startswith("/proc/") or f"{self._real_folder(above)}/".startswith("/proc/"):
@@ -238,11 +240,14 @@ def paths_written(call: Call) -> Iterator[str]:
     something is written into, some name in it."""
     for use, paths, _ in _uses(call, []):
         if use.writes:
-            with suppress(UnresolvedPath):
+            try:
                 for path in paths.of(use, paths.directories):
                     yield path
                     if use.inside:
                         yield f"{path}/_"
+            except UnresolvedPath:
+                for base in paths.directories:
+                    yield normpath(join(base, use.text))
 
 
 def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedPaths, Sequence[str]]]:

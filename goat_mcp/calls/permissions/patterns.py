@@ -5,11 +5,13 @@ A pattern that matches a directory matches all that is in it. The workspace deci
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 from goat_mcp.core import platform
@@ -32,6 +34,7 @@ def text_pattern(text: str) -> Callable[[str], object]:
 
 
 _WORKTREES = ".worktrees/"
+_ESCAPED, _UNESCAPED = re.compile(r"\\(.)"), r"\1"
 _IsMatch = Callable[[str], object]
 
 
@@ -60,13 +63,29 @@ class PathPattern:
         return PathPatterns((self,))
 
     def matches(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
-        """Whether an absolute path is meant. With `copies`, also where it is that of a copy in an agent's worktree."""
+        """Whether an absolute path is meant. `copies` is for what is forbidden: also if it is that of a copy in an
+        agent's worktree, or of where links in the pattern lead."""
         return self._alone.match(path, roots, copies=copies)
 
     @cached_property
     def expression(self) -> str:
         """A regular expression for what follows the anchor. Raises `BadGlob`."""
         return self._expression(self.glob)
+
+    @cached_property
+    def real(self) -> PathPattern | None:
+        """The same where the links lead that are in its part without wildcards (`//tmp/x` is `//private/tmp/x` on
+        macOS); None if there are none. What is allowed must not go by it: others may have made such a link."""
+        if not self.anchor or platform.SYSTEM == "windows":
+            return None
+        names = self.glob.split("/")
+        fixed = list(takewhile(lambda name: not has_magic(re.sub(r"\\.", "", name)), names))
+        path = f"{self.anchor.rstrip('/')}/{_ESCAPED.sub(_UNESCAPED, '/'.join(fixed))}"
+        real = os.path.realpath(path)
+        if real.rstrip("/") == path.rstrip("/"):
+            return None
+        glob = "/".join([_escaped(real), *names[len(fixed) :]])
+        return PathPattern("/", self.is_exact, real.strip("/"), glob.strip("/"), at_any_depth=False)
 
     @cached_property
     def folded_expression(self) -> str:
@@ -91,43 +110,49 @@ class PathPatterns:
     """
 
     def __init__(self, patterns: Iterable[PathPattern]) -> None:
-        self._by_anchor: dict[str, list[PathPattern]] = {}
-        for pattern in patterns:
-            self._by_anchor.setdefault(pattern.anchor, []).append(pattern)
+        self._patterns = tuple(patterns)
+
+    @cached_property
+    def _real(self) -> PathPatterns | None:
+        real = tuple(one.real for one in self._patterns if one.real is not None)
+        return PathPatterns(real) if real else None
 
     @cached_property
     def _exact(self) -> Mapping[str, _IsMatch]:
-        return {
-            anchor: re.compile("|".join(pattern.expression for pattern in patterns), re.DOTALL).fullmatch
-            for anchor, patterns in self._by_anchor.items()
-        }
+        return _by_anchor(((one.anchor, one.expression) for one in self._patterns), re.DOTALL)
 
     @cached_property
     def _folded(self) -> Mapping[str, _IsMatch]:
-        flags = re.DOTALL | re.IGNORECASE
-        return {
-            comparable(anchor): re.compile("|".join(one.folded_expression for one in patterns), flags).fullmatch
-            for anchor, patterns in self._by_anchor.items()
-        }
+        spellings = ((comparable(one.anchor), one.folded_expression) for one in self._patterns)
+        return _by_anchor(spellings, re.DOTALL | re.IGNORECASE)
 
     def match(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
-        matchers, is_folded = self._exact, _is_folded(path, roots)
+        is_folded = _is_folded(path, roots)
         path, roots = as_in_rules(path), tuple(map(as_in_rules, roots))
-        if is_folded:
-            path, roots, matchers = comparable(path), tuple(map(comparable, roots)), self._folded
-        return any(
-            is_match(rest) for anchor, is_match in matchers.items() for rest in _rests(path, anchor, roots, copies)
-        )
+        if _is_any(self._exact, path, roots, copies):
+            return True
+        if is_folded and _is_any(self._folded, comparable(path), tuple(map(comparable, roots)), copies):
+            return True
+        return copies and self._real is not None and self._real.match(path, (), copies=False)
+
+
+def _by_anchor(expressions: Iterable[tuple[str, str]], flags: re.RegexFlag) -> Mapping[str, _IsMatch]:
+    found: dict[str, list[str]] = {}
+    for anchor, expression in expressions:
+        found.setdefault(anchor, []).append(expression)
+    return {anchor: re.compile("|".join(some), flags).fullmatch for anchor, some in found.items()}
+
+
+def _is_any(matchers: Mapping[str, _IsMatch], path: str, roots: Sequence[str], copies: bool) -> bool:
+    return any(is_match(rest) for anchor, is_match in matchers.items() for rest in _rests(path, anchor, roots, copies))
 
 
 def _is_folded(path: str, roots: Sequence[str]) -> bool:
-    """Whether another spelling of a path may be the same file: as its root has it, or as any has if it is in none."""
+    """Whether another spelling of a path may be the same file: as its root has it, else its directory."""
     if platform.SYSTEM == "windows":
         return True
-    folding = tuple(filter(folds_names, roots))
-    if not folding:
-        return False
-    return not any(lies_in(path, root) for root in roots if root not in folding)
+    around = [root for root in roots if lies_in(path, root)] or [path.rpartition("/")[0] or "/"]
+    return any(map(folds_names, around))
 
 
 def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterator[str]:
@@ -178,7 +203,7 @@ def parse_path_pattern(text: str, base: str = "") -> PathPattern:
         raise ValueError("the pattern is empty")
     joined = "/".join(names)
     is_exact = is_anchored and not has_magic(re.sub(r"\\.", "", joined))
-    pattern = PathPattern(anchor, is_exact, re.sub(r"\\(.)", r"\1", joined), joined, not is_anchored)
+    pattern = PathPattern(anchor, is_exact, _ESCAPED.sub(_UNESCAPED, joined), joined, not is_anchored)
     try:
         re.compile(pattern.expression, re.DOTALL)
     except (BadGlob, re.error) as bad:
@@ -188,4 +213,8 @@ def parse_path_pattern(text: str, base: str = "") -> PathPattern:
 
 def exact_path_pattern(path: str) -> str:
     """The pattern that means this absolute path and no other."""
-    return "/" + re.sub(r"([\\*?\[\]{}!])", r"\\\1", as_in_rules(path))
+    return f"/{_escaped(as_in_rules(path))}"
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path)

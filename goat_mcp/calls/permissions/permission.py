@@ -24,11 +24,13 @@ from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.rule import Call, CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, CurrentRules, RuleSet, families_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER, NOTES_TOOL
 from goat_mcp.files.workspace.protected import git_directory_reason, protected_reason
+from goat_mcp.files.workspace.roots import has_other_meaning, split_names
 
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
@@ -205,7 +207,12 @@ class Permission:
         return f"The user can allow it with {whole} ({', '.join(rules)} allows no more than this)."
 
     def _command(self, rules: Sequence[str]) -> str:
-        return f"`{self.rules_command} {join(rules)}`" if self.rules_command else ""
+        if platform.SYSTEM == "windows":
+            # cmd.exe knows no single quotation marks, and within double ones PowerShell and cmd.exe replace these
+            words = "" if any(set(rule) & set('"$`%') for rule in rules) else " ".join(f'"{rule}"' for rule in rules)
+        else:
+            words = join(rules)
+        return f"`{self.rules_command} {words}`" if self.rules_command and words else ""
 
     def allows_without_asking(self, rule_name: str, session: str, principal: str) -> bool:
         """Whether a mode or a rule lets calls of this tool run without anybody's word."""
@@ -243,6 +250,8 @@ class Permission:
         return None
 
     def _protected(self, path: str, *, commits: bool) -> str | None:
+        if has_other_meaning(split_names(path)):
+            return "it may be any file"
         above = [str(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
         # Of roots inside each other the outermost: naming `.git` as a root too makes it no less git's.
         return protected_reason(path, root=min(above, key=len, default=""), commits=commits) or git_directory_reason(

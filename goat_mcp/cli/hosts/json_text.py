@@ -15,7 +15,7 @@ from goat_mcp.settings.json_spans import JsonObject, Member, TooManyItems, objec
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])', re.S)
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
-_COMMENT_BEHIND = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)(?=\r?\n)")
+_COMMENT_BEHIND = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/[ \t]*)(?=\r?\n)")
 _LINE_END = re.compile(r"[ \t]*(?=\r?\n)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?(?=\n)")
 _COMMA = re.compile(r"[ \t]*,")
@@ -126,8 +126,11 @@ def _changed(
             # What came behind it goes, and the comma before that.
             cuts.append((last.after, last.after + 1))
         pieces = [*((start, end, "") for start, end in cuts), (last.end, last.end, between + added if added else "")]
+    done = len(text)
     for start, end, new in sorted([*pieces, *new_values], reverse=True):
-        text = text[:start] + new + text[end:]
+        # Two cuts side by side may both take the blanks between them.
+        text = text[:start] + new + text[min(end, done) :]
+        done = start
     return text
 
 

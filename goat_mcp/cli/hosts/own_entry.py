@@ -108,8 +108,12 @@ def another_goat(host: Host, entry: Any) -> str:
     launch = wsl_launch(*launch_of(host, entry))
     if launch is None:
         return "the goat-mcp of Windows itself"
-    is_here = launch.distribution.lower() in ("", wsl_paths().distribution.lower())
-    return "" if is_here else f"the goat-mcp in the distribution {launch.distribution} of WSL"
+    ours = wsl_paths().distribution.lower()
+    return (
+        ""
+        if not ours or launch.distribution.lower() in ("", ours)
+        else f"the goat-mcp in the distribution {launch.distribution} of WSL"
+    )
 
 
 def _variables(host: Host, entry: Any) -> Mapping[str, Any]:

@@ -38,6 +38,12 @@ def through_wsl(host: Host, command: str, args: Sequence[str], env: Mapping[str,
     A host that starts its servers in the project's directory does so here: `wsl.exe` translates it. For others it is
     the home directory: what they start in means nothing.
     """
+    if not host.distribution:
+        raise ToolError(
+            ErrorCode.CONFIG,
+            "the name of this distribution is not known: WSL_DISTRO_NAME is not set, and wslpath does not say it",
+            "Nothing was written. Set WSL_DISTRO_NAME to the name that `wsl.exe -l` lists.",
+        )
     starts_in_project = host.workspace is WorkspaceSource.START_DIRECTORY
     variables = [_ENV, *(f"{name}={value}" for name, value in env.items())] if env else []
     words = [*variables, command, *args]

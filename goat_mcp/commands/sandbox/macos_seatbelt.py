@@ -171,6 +171,8 @@ echo inside >inside
 cat secret ../outside >seen
 echo bad >../outside; echo bad >../new
 echo bad >"kept/$2"; mv "kept/$2" moved; mv kept moved; rm -f "kept/$2"
+echo bad >"KEPT/$2"; echo bad >"kept/${2%safe}SAFE"; cat SECRET >>seen
+echo bad >"/System/Volumes/Data$PWD/kept/$2"; cat "/System/Volumes/Data$PWD/secret" >>seen
 ln "kept/$2" link && echo bad >link
 ln ../outside other && echo bad >other
 mkdir absent; mkdir ABSENT

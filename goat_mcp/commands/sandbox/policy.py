@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goat_mcp.commands.sandbox.confinement import Bounds, ProxyAccess
@@ -16,6 +16,8 @@ _SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pypirc"),
     *(".config/gcloud", ".config/gh", ".config/goat-mcp", ".password-store", ".local/share/keyrings"),
     *(".mozilla", ".config/google-chrome", ".config/chromium"),
+    *(f"Library/{name}" for name in ("Keychains", "Cookies", "Safari", "Mail", "Messages")),
+    *(f"Library/Application Support/{name}" for name in ("Google/Chrome", "Chromium", "Firefox", "com.apple.TCC")),
 )
 """Hidden if the home directory itself is visible, as part of the workspace or by the settings."""
 _POINTER = "gitdir: "
@@ -135,6 +137,21 @@ def _real(path: Path) -> Path:
 def _is_there(path: Path) -> bool:
     """False for what the user may not look at: their commands may not either."""
     return os.path.exists(path)  # noqa: PTH110  # `Path.exists` raises for it
+
+
+def with_unchanged(bounds: Bounds, paths: Sequence[Path]) -> Bounds:
+    """The same with `paths` read-only, as a whole: what is protected below one of them opens nothing in it."""
+    if not paths:
+        return bounds
+    found = ProtectedPaths([*bounds.pinned], [*bounds.read_only], [*bounds.absent], [*bounds.watched])
+    found = _with_closed(found, set(paths), bounds.writable)
+    return replace(
+        bounds,
+        pinned=tuple(found.pinned),
+        read_only=tuple(found.read_only),
+        absent=tuple(found.absent),
+        watched=tuple(found.watched),
+    )
 
 
 def _with_closed(found: ProtectedPaths, closed: set[Path], writable: Sequence[Path]) -> ProtectedPaths:

@@ -21,7 +21,7 @@ from goat_mcp.commands.sandbox.confinement import (
 )
 from goat_mcp.commands.sandbox.options import Network, SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
-from goat_mcp.commands.sandbox.policy import SandboxPolicy
+from goat_mcp.commands.sandbox.policy import SandboxPolicy, with_unchanged
 from goat_mcp.commands.sandbox.protected_paths import HiddenSearch
 from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from goat_mcp.core import platform
@@ -220,7 +220,7 @@ class Sandbox:
                 bounds = replace(bounds, hidden=(*bounds.hidden, *self._hidden.below(visible)))
             if self._unchanged is not None:
                 writable = tuple(path for path in bounds.writable if path.is_dir())
-                bounds = replace(bounds, read_only=(*bounds.read_only, *self._unchanged.below(writable)))
+                bounds = with_unchanged(bounds, self._unchanged.below(writable))
             return bounds
 
         try:

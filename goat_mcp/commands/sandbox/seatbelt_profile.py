@@ -46,7 +46,8 @@ SYSTEM = tuple(
 """What every program may read, if it exists, by its real path."""
 
 _LINKS = ("/etc", "/tmp", "/var", "/dev/stdin", "/dev/stdout", "/dev/stderr")
-_READ = "file-read* file-map-executable process-exec*"
+_READ = "file-read* file-test-existence file-map-executable process-exec*"
+"""`access` asks for `file-test-existence` by itself: Node's `existsSync` and git do."""
 _WRITE = "file-write* file-link"
 """`file-link` is about the file that gets a second name: under that name a protected file could be changed."""
 _MOVE = "file-write-unlink file-write-create"
@@ -117,8 +118,8 @@ def profile_of(bounds: Bounds, system: Sequence[Path] = SYSTEM) -> str:
         _rule("allow", _READ, map(_tree, system)),
         *(line for mount in mounts for line in _rules(mount)),
         "; what leads to these paths can be passed, and is not moved or replaced",
-        _rule("allow", "file-read-metadata", map(_one, _passed(bounds, mounts, system))),
-        '(allow file-read* (literal "/"))',
+        _rule("allow", "file-read-metadata file-test-existence", map(_one, _passed(bounds, mounts, system))),
+        '(allow file-read* file-test-existence (literal "/"))',
         _rule("deny", _MOVE, map(_one, _pinned(mounts))),
     ]
     return "\n".join(filter(None, lines)) + "\n"

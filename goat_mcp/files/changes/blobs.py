@@ -28,6 +28,10 @@ _UNDER_WAY_S = 3600.0
 _READ_FLAGS = os.O_RDONLY | posix.O_NONBLOCK
 
 
+def _new(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
 class WrongContent(Exception):
     """A file does not hold what it should."""
 
@@ -126,32 +130,24 @@ class Blobs:
         return True
 
     def _copied(self, location: Location, sha256: str) -> None:
-        fd = location.directory.open(location.name, _READ_FLAGS)
-        try:
-            self._copy(fd, self.path(sha256), sha256)
-        finally:
-            os.close(fd)
+        self._copy(location.directory.open(location.name, _READ_FLAGS), self.path(sha256), sha256)
 
     def _detach(self, path: Path) -> None:
         """Replace a second name by a copy, or drop it if there is no room for one: the user's file comes first."""
         try:
             if path.name.startswith(TEMP_PREFIX):
                 raise OSError
-            fd = os.open(path, _READ_FLAGS | posix.O_NOFOLLOW)
-            try:
-                self._copy(fd, path, path.name)
-            finally:
-                os.close(fd)
+            self._copy(os.open(path, _READ_FLAGS | posix.O_NOFOLLOW), path, path.name)
         except (OSError, WrongContent):
             path.unlink()
 
     def _copy(self, source: int, path: Path, sha256: str) -> None:
+        """Closes `source`, and before the copy takes its place: Windows replaces no file that is open."""
         temp = self._temp(sha256)
         digest = hashlib.sha256()
-        target = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(target, "wb") as file:
-                while chunk := os.read(source, _COPY_CHUNK_BYTES):
+            with os.fdopen(source, "rb", buffering=0) as old, os.fdopen(_new(temp), "wb") as file:
+                while chunk := old.read(_COPY_CHUNK_BYTES):
                     digest.update(chunk)
                     file.write(chunk)
                 file.flush()

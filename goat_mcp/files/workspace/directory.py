@@ -143,12 +143,13 @@ def folds_names(folder: str) -> bool:
     """Whether names in a directory that are spelled differently may be one file (see `comparable`). Found out once,
     by another spelling of a name in it; if it is empty or not there yet, of the nearest directory above."""
     path = Path(folder)
-    with suppress(OSError, ToolError), open_directory(path) as directory:
-        for entry in directory.entries():
-            other = _LETTERS.sub(lambda letter: letter[0].swapcase(), entry.name)
-            if other != entry.name and (is_one := _is_one(directory, entry.name, other)) is not None:
-                return is_one
-    return path.parent != path and folds_names(str(path.parent))
+    for place in (path, *path.parents):
+        with suppress(OSError, ToolError), open_directory(place) as directory:
+            for entry in directory.entries():
+                other = _LETTERS.sub(lambda letter: letter[0].swapcase(), entry.name)
+                if other != entry.name and (is_one := _is_one(directory, entry.name, other)) is not None:
+                    return is_one
+    return False
 
 
 def lies_in(path: str, folder: str) -> bool:
@@ -165,6 +166,7 @@ def _is_one(directory: Directory, name: str, other: str) -> bool | None:
         with suppress(FileNotFoundError):
             is_one = os.path.samestat(found, directory.stat(other))
             return is_one and not {name, other} <= {entry.name for entry in directory.entries()}
+        directory.stat(name)  # it may have been removed in between, under whatever spelling
         return False
     return None
 

@@ -17,6 +17,7 @@ from goat_mcp.processes.wsl import is_too_wide
 _KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
 _MACOS_PREFIXES = frozenset({".vol", ".nofollow", ".resolve"})
 """Absolute paths that begin with one of these are read by the kernel in another way."""
+_MACOS_DATA = ("system", "volumes", "data")
 _FORKS = "..namedfork"
 """macOS: what lies below this name in a file is another part of the file."""
 MAX_PATH_CHARS = 4096
@@ -78,9 +79,20 @@ def is_kernel_path(names: Names) -> bool:
     reached if a root lies in it."""
     if platform.SYSTEM == "macos":
         names = tuple(map(comparable, names))
-        if _FORKS in names or not _MACOS_PREFIXES.isdisjoint(names[:1]):
+        if _FORKS in names or has_other_meaning(names):
             return True
     return not _KERNEL_FOLDERS.isdisjoint(names[:1]) and names[:2] != ("dev", "shm")
+
+
+def has_other_meaning(names: Names) -> bool:
+    """Whether an absolute path is one that macOS reads in another way: such a path may mean any file."""
+    return platform.SYSTEM == "macos" and not _MACOS_PREFIXES.isdisjoint(map(comparable, names[:1]))
+
+
+def is_second_name(names: Names) -> bool:
+    """Whether an absolute path goes by where macOS keeps the disk of `/Users` and others: no link tells that they are
+    the same."""
+    return platform.SYSTEM == "macos" and tuple(map(comparable, names[:3])) == _MACOS_DATA
 
 
 def _short_spelling(names: Names) -> Names:

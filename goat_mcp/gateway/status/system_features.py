@@ -124,6 +124,14 @@ _ROWS = (
         "to hold handlers and conversions to their memory",
         "they are looked at ten times a second, and can take more in between; bash.max_memory_bytes has no effect",
         lambda: platform.HAS_MEMORY_LIMITS,
+        _POSIX,
+    ),
+    _Row(
+        "memory limits",
+        "to hold handlers and conversions to their memory",
+        "they are looked at ten times a second, and can take more in between",
+        lambda: platform.HAS_MEMORY_LIMITS,
+        ("windows",),
     ),
     _Row(
         "login shell",

@@ -300,5 +300,8 @@ class PrincipalConnections:
 
 def is_own_user(connection: Any) -> bool:
     """Whether a Unix socket's other end is this user or root (R-HTTP-1); other sockets have no user."""
-    user = peer_user(connection)
+    try:
+        user = peer_user(connection)
+    except OSError:  # it has gone, or the system does not answer: nobody who is known
+        return False
     return user is None or user in (0, posix.getuid())

@@ -390,3 +390,21 @@ async def test_others_have_their_turns_while_directories_are_looked_through(
         group.start_soon(others)
 
     assert "E_PERMISSION" in answers[0].text
+
+
+@pytest.mark.parametrize(
+    "path", ["/System/Volumes/Data/x/k.txt", "/system/volumes/DATA/x/*", "/.vol/1/2", "//.nofollow/x", "/.RESOLVE/1/x"]
+)
+async def test_a_second_name_that_macos_has_for_a_file_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    ground = Ground(tmp_path, deny=[RULE])
+    monkeypatch.setattr("goat_mcp.core.platform.SYSTEM", "linux")
+    on_linux = await ground.call("Bash", command=f"cat {path}")
+
+    monkeypatch.setattr("goat_mcp.core.platform.SYSTEM", "macos")
+    on_macos = await ground.call("Bash", command=f"cat {path}")
+    another = await ground.call("Bash", command="cat /System/Volumes/Preboot/x")
+
+    assert on_macos.error_code == "E_PERMISSION" and "another name of a file" in on_macos.text
+    assert "E_PERMISSION" not in (on_linux.error_code, another.error_code)

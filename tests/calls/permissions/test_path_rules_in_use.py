@@ -88,6 +88,22 @@ async def test_what_may_not_be_read_is_not_found_either(tmp_path: Path, path: st
     assert "key" not in listed.text
 
 
+@pytest.mark.parametrize("rule", ["Read(//LINK/secrets/**)", "Read(//LINK/secrets/k*)", "Read(//LINK/secrets/key)"])
+async def test_a_rule_that_goes_by_a_link_holds_for_the_files_that_it_leads_to(tmp_path: Path, rule: str) -> None:
+    # As on macOS, where /tmp, /var and /etc are links.
+    (tmp_path / "link[1]").symlink_to(tmp_path / "ws")
+    ground = Ground(tmp_path, deny=[rule.replace("/LINK", str(tmp_path / "link\\[1\\]"))])
+
+    read = await ground.call("Read", file_path="ROOT/secrets/key")
+    written = await ground.call("Write", file_path="ROOT/secrets/key", content="x")
+    named = await ground.call("Bash", command="cat secrets/key")
+    found = await ground.call("Grep", pattern="CANARY", path="ROOT", output_mode="content")
+    plain = await ground.call("Read", file_path="ROOT/plain.txt")
+
+    assert [read.error_code, written.error_code, named.error_code] == ["E_PERMISSION"] * 3
+    assert SECRET not in read.text + named.text + found.text and not plain.is_error
+
+
 async def test_fs_22_another_case_is_another_file(tmp_path: Path) -> None:
     ground = Ground(tmp_path, deny=["Read(./.env)"])
     (ground.root / ".env").write_text(SECRET)

@@ -12,6 +12,7 @@ from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -135,6 +136,27 @@ async def test_a_refusal_names_the_command_that_would_allow_no_more_than_this() 
         "The user can allow it with `goat-mcp rules allow 'Write(//ws/a b.py)'`, "
         "or all calls of Write with the rule permissions.allow: [Write]."
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("C:\\ws\\a b.py", '`goat-mcp rules allow "Write(//c/ws/a b.py)"`, or'),
+        ("C:\\ws\\$x.py", "the rule permissions.allow: [Write] (Write(//c/ws/$x.py) allows no more than this)"),
+    ],
+)
+async def test_on_windows_its_command_is_one_for_cmd_and_powershell(
+    path: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "SYSTEM", "windows")
+    permission = Permission(modes=SessionModes(Mode.DONT_ASK), rules_command="goat-mcp rules allow")
+    call = Call(WRITE, writes=(path, path.lower()[0] + path[1:]))  # as asked for, and as it is on disk
+
+    with pytest.raises(ToolError) as caught:
+        await permission.settle(permission.decide(call, NOBODY), call, NOBODY)
+
+    assert words in caught.value.suggestion
+    assert caught.value.suggestion.count("ws/") == 1
 
 
 @pytest.mark.parametrize(

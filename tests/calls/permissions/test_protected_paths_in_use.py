@@ -222,3 +222,15 @@ async def test_the_refusal_of_a_command_names_the_path_and_the_program(tmp_path:
 
     assert f"protected: VS Code obeys it (it writes {ground.root}/.vscode/settings.json)" in result.text
     assert "permissions.allow: [Bash(cp a .vscode/settings.json)]" in result.text
+
+
+@pytest.mark.parametrize("path", ["/System/Volumes/DataROOT/.git/config", "/.vol/1/2", "//.nofollowROOT/.git/config"])
+async def test_a_write_by_a_second_name_that_macos_has_for_a_file_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    ground = Ground(tmp_path)
+    monkeypatch.setattr("goat_mcp.core.platform.SYSTEM", "macos")
+
+    written = await ground.call("Bash", command=f"echo x > {path.replace('ROOT', str(ground.root))}")
+
+    assert written.error_code == "E_PERMISSION" and "protected" in written.text

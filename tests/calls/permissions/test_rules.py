@@ -415,3 +415,13 @@ def test_no_pattern_of_tool_names_runs_away() -> None:
     rules = RuleSet.parse(deny=["*" * 60 + "z", "mcp__x__" + "*a" * 200 + "z"])
 
     assert decide(with_arguments("mcp__x__" + "a" * 5_000), rules, Mode.BYPASS).effect is ALLOW
+
+
+def test_what_is_allowed_by_a_link_is_not_allowed_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    pattern = parse_path_pattern(f"/{tmp_path}/link/**")
+
+    assert pattern.matches(str(tmp_path / "elsewhere" / "x"), ROOTS)
+    assert not pattern.matches(str(tmp_path / "elsewhere" / "x"), ROOTS, copies=False)
+    assert parse_path_pattern(f"/{tmp_path.resolve()}/plain/**").real is None
+    assert parse_path_pattern("//**/.env").real is None

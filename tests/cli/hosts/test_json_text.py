@@ -63,6 +63,19 @@ def test_objects_on_the_way_are_made() -> None:
     assert edited('{\r\n\t"a": 1\r\n}', x="y") == '{\r\n\t"a": 1,\r\n\t"servers": {\r\n\t\t"x": "y"\r\n\t}\r\n}'
 
 
+def test_a_comment_ends_where_it_ends_though_another_one_ends_the_line() -> None:
+    text = '{"servers": {\n  "a": 1 /* x */} /* y */\n}'
+
+    assert edited(text, goat=2) == '{"servers": {\n  "a": 1,\n  "goat": 2 /* x */} /* y */\n}'
+    assert edited(text, "a") == '{"servers": {} /* y */\n}'
+
+
+def test_two_that_go_side_by_side_take_the_blank_between_them_once() -> None:
+    text = '{"servers": {"a": 1, // about b\n"b": 2, "c": 3}}'
+
+    assert edited(text, "b", "c") == '{"servers": {"a": 1 // about b\n}}'
+
+
 @pytest.mark.parametrize(
     ("text", "place"), [("// mine\n{}", "line 1, column 1"), ('{\n  "a": 1,\n}', "line 3, column 1")]
 )

@@ -244,6 +244,17 @@ def test_a_path_that_wsl_exe_would_break_is_refused(windows: FakeWindows, home: 
     assert not (windows.profile / DESKTOP).exists()
 
 
+def test_an_entry_names_its_distribution_or_is_not_written(
+    windows: FakeWindows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WSL_DISTRO_NAME")
+
+    with pytest.raises(ToolError, match="WSL_DISTRO_NAME is not set"):
+        done("install", "claude-desktop")
+
+    assert not (windows.profile / DESKTOP).exists()
+
+
 def test_a_path_of_windows_can_be_the_workspace(windows: FakeWindows) -> None:
     (windows.profile / "proj").mkdir()
     done("install", "claude-desktop", "--workspace", r"C:\Users\Ada L\proj")

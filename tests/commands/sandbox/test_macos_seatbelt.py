@@ -165,6 +165,17 @@ def test_a_trial_that_goes_as_it_should_is_enough(box: Box, temporary: Path) -> 
     assert names(temporary) == []
 
 
+def respelled(word: str, link: str) -> str:
+    """The trial on a disk that has a path under a second spelling, in a sandbox that knows only the first: what the
+    line with `word` does is done."""
+    return OBEYS.replace(
+        ": >seen",
+        f": >seen; {link}; (line=$(printf '%s\\n' \"$3\" | grep {word} | sed s#/System/Volumes/Data#data#g); "
+        'set -- "$5" "$6"; eval "$line")',
+    )
+
+
+SPELLED = "a file outside, or a hidden one, could be read; a protected file could be changed"
 TRIALS = {
     # It exists and confines nothing.
     "": (
@@ -178,6 +189,8 @@ TRIALS = {
     OBEYS.replace(": >seen", "echo >../outside"): "a file outside could be written",
     OBEYS.replace(": >seen", "mv kept moved"): "a protected file could be changed",
     OBEYS.replace(": >seen", 'ln "kept/$6" x; echo bad >x'): "a protected file could be changed",
+    respelled("KEPT", "ln -s kept KEPT; ln -s secret SECRET"): SPELLED,
+    respelled("Volumes", "ln -s / data"): SPELLED,
     OBEYS.replace(": >seen", "mkdir ABSENT"): "a protected name could be made",
     OBEYS.replace(": >seen", 'kill -KILL "$7" && echo >ended'): "a process outside could be ended",
     OBEYS.replace('bash "$8"', 'bash "$9"'): (

@@ -123,7 +123,27 @@ def test_a_path_can_be_read_written_made_and_moved_as_the_policy_says(path: Path
 )
 def test_what_leads_to_a_visible_path_can_be_passed_and_not_listed(path: str, can: bool) -> None:
     assert allowed(FULL, "file-read-metadata", path) == can
+    assert allowed(FULL, "file-test-existence", path) == can
     assert allowed(FULL, READ, path) == (path == "/")
+
+
+def test_whether_a_file_exists_is_answered_where_it_can_be_read() -> None:
+    paths = (WS / "a", WS / ".git/config", WS / "deep/er/.env", "/usr/bin/git", "/Users/ada/x")
+
+    answered = [path for path in paths if allowed(FULL, "file-test-existence", path)]
+
+    assert answered == [path for path in paths if allowed(FULL, READ, path)] == [paths[0], paths[1], paths[3]]
+
+
+def test_keys_and_passwords_of_a_mac_are_hidden_in_a_home_that_can_be_read(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    for name in ("Library/Keychains/login", "Library/Application Support/Firefox/Profiles", "Library/Fonts/x"):
+        (box.root / name).mkdir(parents=True)
+    bounds = home_is_the_workspace(box)
+
+    seen = [path.name for path in (box.root / "Library").rglob("*") if allowed(bounds, READ, path)]
+
+    assert sorted(seen) == ["Application Support", "Fonts", "x"]
 
 
 def test_a_second_name_cannot_be_made_for_what_is_protected_hidden_or_outside() -> None:
@@ -134,6 +154,14 @@ def test_a_second_name_cannot_be_made_for_what_is_protected_hidden_or_outside() 
     ]
 
     assert linkable == [WS / "a"]
+
+
+def test_what_leads_to_a_path_that_is_only_readable_cannot_be_moved_away() -> None:
+    bounds = Bounds(writable=(WS,), readable=(WS / "way/deeper/shown",))
+
+    moved = [path for path in (WS / "way", WS / "way/deeper", WS / "way2") if allowed(bounds, MOVE, path)]
+
+    assert moved == [WS / "way2"]
 
 
 def test_only_what_can_be_read_can_be_started() -> None:

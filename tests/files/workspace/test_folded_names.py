@@ -11,11 +11,12 @@ import anyio
 import pytest
 
 from goat_mcp.calls.permissions.command_files import rule_on_files
+from goat_mcp.calls.permissions.patterns import PathPatterns, parse_path_pattern
 from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.permissions.rule_set import FileRules, RuleSet
 from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace import Workspace, directory
 from goat_mcp.files.workspace.beneath import Kernel
 from goat_mcp.files.workspace.directory import folds_names, open_directory, spelled_path
 from goat_mcp.files.workspace.names import comparable
@@ -202,6 +203,49 @@ def test_a_rule_holds_to_the_letter_where_the_file_system_does(top: Path) -> Non
     assert not list(allow.about_path(str(exact / "SECRET"), roots, "Read"))
     assert not list(allow.about_path(f"{Path.home()}/X", (str(exact),), "Read"))
     assert list(allow.about_path(str(top / "SECRET"), roots, "Read"))
+
+
+@pytest.mark.linux_only("the folders beside it may be on such a file system, too")
+def test_what_lies_in_no_root_is_compared_as_its_own_folder_has_it(top: Path) -> None:
+    (exact := top.parent / "Exact").mkdir()
+    (exact / "a").touch()
+    deny = RuleSet.parse(deny=[f"Read(/{top}/secret/**)", f"Read(/{exact}/secret/**)"]).deny
+
+    assert list(deny.about_path(f"{top}/SECRET/new", (str(exact),), "Read"))
+    assert list(deny.about_path(f"{top}/SECRET/new", (), "Read"))
+    assert not list(deny.about_path(f"{exact}/SECRET/new", (str(top),), "Read"))
+    assert not list(deny.about_path("/x" * 2000, (str(top),), "Read"))
+
+
+def test_rules_of_two_spellings_of_one_folder_all_hold(top: Path) -> None:
+    patterns = PathPatterns(
+        parse_path_pattern(f"/{name}", base) for name, base in (("a", str(top).upper()), ("b", str(top)))
+    )
+
+    assert patterns.match(f"{top}/A", (str(top),)) and patterns.match(f"{top}/B", (str(top),))
+    assert not patterns.match(f"{top}/c", (str(top),))
+
+
+def test_a_wildcard_stands_for_one_character_of_the_name_as_it_is_spelled(top: Path) -> None:
+    assert refusal(workspace_of(top, deny="Edit(key?)"), top / "key\u1e9e", writes=True) == ErrorCode.PERMISSION
+
+
+def test_a_file_that_is_removed_meanwhile_tells_nothing_about_its_folder(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := top / "Sub").mkdir()
+    (folder / "b").touch()
+    known = directory.PosixDirectory
+
+    class Racing(known):
+        def stat(self, name: str) -> os.stat_result:
+            found = super().stat(name)
+            (folder / "b").unlink(missing_ok=True)
+            return found
+
+    monkeypatch.setattr(directory, "PosixDirectory", Racing)
+
+    assert folds_names(str(folder))
 
 
 def test_commands_are_held_to_the_same_spellings(top: Path) -> None:

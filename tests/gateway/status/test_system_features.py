@@ -114,6 +114,7 @@ def test_windows_misses_nothing_that_it_does_in_another_way(monkeypatch: pytest.
     assert missing(features) == ["directory descriptors", "Landlock", "memory limits", "Unix sockets"]
     assert [feature.name for feature in features if feature.is_there] == ["job objects", "owner-only files"]
     assert summary(features) == "windows: 4 missing, see goat-mcp doctor"
+    assert not any("bash.max_memory_bytes" in feature.without for feature in features), "a job object limits it"
 
 
 @pytest.mark.usefixtures("complete")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -61,6 +62,17 @@ def test_only_this_user_and_root_may_use_a_unix_socket() -> None:
         assert is_own_user(here)
     assert is_own_user(FakeUnixSocket(os.getuid())) and is_own_user(FakeUnixSocket(0))
     assert not is_own_user(FakeUnixSocket(os.getuid() + 4242))
+
+
+@pytest.mark.linux_only("only Linux is asked for the peer's user")
+def test_a_peer_of_whom_the_system_says_nothing_is_nobody() -> None:
+    """With an error in `connection_made` it would be served all the same, without a deadline."""
+
+    class Gone(FakeUnixSocket):
+        def getsockopt(self, *_: Any) -> bytes:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    assert not is_own_user(Gone(os.getuid()))
 
 
 def test_a_unix_socket_lies_in_a_private_folder_and_is_private(tmp_path: Path) -> None:

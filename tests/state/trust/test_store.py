@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.core import platform
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.trust.store import TrustStore
 
@@ -16,6 +17,9 @@ HASH, OTHER = "a" * 64, "b" * 64
 @pytest.fixture
 def state(tmp_path: Path) -> StateDirectory:
     return StateDirectory(tmp_path / "state")
+
+
+P, Q = str(Path("/p/goat-mcp.yaml")), str(Path("/q/goat-mcp.yaml"))
 
 
 def trusted(state: StateDirectory) -> dict[str, str]:
@@ -28,10 +32,10 @@ def test_a_decision_is_found_by_the_next_process_and_lasts_until_it_is_revoked(s
     store.trust(Path("/q/goat-mcp.yaml"), OTHER)
     store.trust(Path("/p/goat-mcp.yaml"), OTHER)
 
-    assert trusted(state) == {"/p/goat-mcp.yaml": OTHER, "/q/goat-mcp.yaml": OTHER}
-    assert store.path.stat().st_mode & 0o777 == 0o600
+    assert trusted(state) == {P: OTHER, Q: OTHER}
+    assert not platform.HAS_FILE_MODES or store.path.stat().st_mode & 0o777 == 0o600
     assert (store.revoke(Path("/p/goat-mcp.yaml")), store.revoke(Path("/p/goat-mcp.yaml"))) == (True, False)
-    assert trusted(state) == {"/q/goat-mcp.yaml": OTHER}
+    assert trusted(state) == {Q: OTHER}
 
 
 def test_what_a_killed_process_has_left_half_written_is_cleared_up(state: StateDirectory) -> None:
@@ -58,7 +62,7 @@ def test_cut_at_any_byte_it_stands_for_no_trust_and_is_set_aside(state: StateDir
         ]
         assert (store.path.exists(), Path(f"{store.path}.corrupt").read_bytes()) == (False, whole[:length])
         store.trust(Path("/q/goat-mcp.yaml"), OTHER)
-        assert trusted(state) == {"/q/goat-mcp.yaml": OTHER}
+        assert trusted(state) == {Q: OTHER}
 
 
 @pytest.mark.parametrize(
