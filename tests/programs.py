@@ -19,6 +19,6 @@ PROGRAMS = {
     **dict.fromkeys(("git", "make"), SYSTEM),
     "rg": ENVIRONMENT,
     **dict.fromkeys(("bwrap", "ssh", "ssh-keygen"), SURROUNDINGS),
-    **dict.fromkeys(("curl", "jq", "node", "npm", "pip"), SKIPPED),
-    **dict.fromkeys((":", "exit", "read", "wait", "help", "/no/such/program"), NO_PROGRAM),
+    **dict.fromkeys(("curl", "jq", "node", "npm", "pip", "zsh"), SKIPPED),
+    **dict.fromkeys((":", "exit", "read", "wait", "help", "/no/such/program", "show", "tool"), NO_PROGRAM),
 }

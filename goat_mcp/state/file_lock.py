@@ -12,8 +12,6 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-import anyio
-
 _POLL_S = 0.02
 
 
@@ -28,6 +26,8 @@ async def file_lock(path: Path, max_wait_s: float) -> AsyncGenerator[None]:
     Two holders in one process exclude each other as well. Asked for again and again, so that a cancelled wait
     leaves nothing behind.
     """
+    import anyio  # not there for what cleans up behind a killed server: it runs without installed packages
+
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         deadline_s = anyio.current_time() + max_wait_s

@@ -434,6 +434,9 @@ HOLDS_NOTHING_OF_CALLERS = (
 )
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
+    "processes/process_tree:ProcessTree._seen": "processes of one command",
+    "processes/windows_command:ThreadedPipes._readers": "threads of one command",
+    "processes/windows_job:Jobs._jobs": "of the process, by child",
     "agents/spawner:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
     "agents/agent_types:AgentTypes.types": "files of the workspace",

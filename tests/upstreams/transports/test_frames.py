@@ -201,6 +201,7 @@ def test_half_a_surrogate_pair_in_a_notice_or_a_question_is_shown_as_its_escape(
 
 
 def test_half_a_surrogate_pair_in_a_large_notice_is_shown_as_its_escape_and_in_a_large_answer_stays() -> None:
+    gc.enable()  # a command that ran in this process before may have left it off
     size = 2 * 1024 * 1024
     large = b'"large":"' + b"x" * size + b'"'
     halves = b'"\\udfff":["\\ud83d",{"\\ud83d":1}],"b":"\\ud83d\\ude00"'
