@@ -84,10 +84,10 @@ HAS_MEMORY_LIMITS: Final = SYSTEM == "linux"
 
 def _is_in_wsl() -> bool:
     """A container in Docker Desktop has the same kernel, and none of the rest."""
-    if SYSTEM != "linux" or not ("WSL_DISTRO_NAME" in os.environ or os.path.isdir("/run/WSL")):  # noqa: PTH112
+    if SYSTEM != "linux" or not ("WSL_DISTRO_NAME" in os.environ or os.path.isdir("/run/WSL")):  # noqa: PTH112  # as above
         return False
     try:
-        with open("/proc/sys/kernel/osrelease", "rb") as file:  # noqa: PTH123
+        with open("/proc/sys/kernel/osrelease", "rb") as file:  # noqa: PTH123  # as above
             return b"microsoft" in file.read().lower()
     except OSError:
         return False

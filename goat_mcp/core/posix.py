@@ -58,7 +58,6 @@ if sys.platform != "win32":
     from os import chown as chown
     from os import fchmod as fchmod
     from os import fchown as fchown
-    from os import getegid as getegid
     from os import geteuid as geteuid
     from os import getpgid as getpgid
     from os import getpgrp as getpgrp
@@ -150,9 +149,6 @@ else:
 
     def fchown(fd: int, uid: int, gid: int) -> None:
         raise _missing("fchown")
-
-    def getegid() -> int:
-        raise _missing("getegid")
 
     def geteuid() -> int:
         raise _missing("geteuid")

@@ -66,20 +66,17 @@ def _entries_examined(source: Source, has_workspace: bool) -> Iterator[Finding]:
         if entry.get("disabled") is True or entry.get("enabled") is False:
             continue
         where = f"{host.title} starts goat-mcp ({name} in {source.file.path})"
+        detail = fix = ""
         if missing := missing_part(host, *launch_of(host, entry)):
-            yield Finding(
-                id="host_entry_command",
-                about=host.name,
-                detail=f"{where} with {missing}, which does not exist",
-                fix=f"Write today's command: goat-mcp install {host.name}",
-                exit_code=USAGE,
-            )
+            detail, fix = f"with {missing}, which does not exist", "Write today's command"
         elif other := _missing_distribution(host, entry):
+            detail, fix = f"in the distribution {other} of WSL, which does not exist", "Take that entry out, then"
+        if detail:
             yield Finding(
                 id="host_entry_command",
                 about=host.name,
-                detail=f"{where} in the distribution {other} of WSL, which does not exist",
-                fix=f"Take that entry out, then: goat-mcp install {host.name}",
+                detail=f"{where} {detail}",
+                fix=f"{fix}: goat-mcp install {host.name}",
                 exit_code=USAGE,
             )
         if host.workspace is WorkspaceSource.NONE and not has_workspace and not names_workspace(host, entry):

@@ -12,7 +12,15 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from goat_mcp.commands.sandbox.confinement import ETC, Bounds, ConfinementName, InnerListener, Job, Launch
+from goat_mcp.commands.sandbox.confinement import (
+    ETC,
+    Bounds,
+    ConfinementName,
+    InnerListener,
+    Job,
+    Launch,
+    trial_problem,
+)
 from goat_mcp.commands.sandbox.mounts import Mount, MountKind, mounts_of
 from goat_mcp.commands.sandbox.no_follow import NoFollow
 from goat_mcp.commands.sandbox.options import Network
@@ -29,7 +37,6 @@ _NAMESPACES = (
     *("--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"),
     *("--cap-drop", "ALL", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
 )
-_TRIAL_S = 10.0
 _TRIAL = (
     # A mount that is read-only refuses to open any file on it for writing, whatever the file and whoever asks.
     "while read -r _ _ _ _ place options rest; do "
@@ -96,28 +103,13 @@ class Bubblewrap:
         except OSError as problem:
             return f"bubblewrap cannot be started: {problem}"
         try:
-            run = subprocess.run(
-                launch.arguments,
-                env=launch.environment,
-                cwd=launch.directory,
-                pass_fds=launch.pass_fds,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TRIAL_S,
-                check=False,
-            )
+            return trial_problem(launch, self.name)
         except (OSError, subprocess.TimeoutExpired) as problem:
             return f"bubblewrap cannot be started: {problem}"
         finally:
             for descriptor in launch.own_fds:
                 os.close(descriptor)
             launch.finish()
-        if run.returncode == 0:
-            return ""
-        said = run.stderr.strip().splitlines()
-        return f"bubblewrap does not work here: {said[0][:200] if said else f'exit code {run.returncode}'}"
 
     def launch(self, job: Job) -> Launch:
         """How to start `job`. Raises `OSError` if a path of it cannot be opened, or became a link."""

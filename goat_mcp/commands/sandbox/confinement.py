@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ ETC = (
 """What programs need of /etc, if it exists. Not /etc itself: for root it holds password hashes and keys (R-PROC-2)."""
 
 
-__all__ = ["Bounds", "Confinement", "ConfinementName", "InnerListener", "Job", "Launch", "ProxyAccess"]
+__all__ = ["Bounds", "Confinement", "ConfinementName", "InnerListener", "Job", "Launch", "ProxyAccess", "trial_problem"]
 
 ConfinementName = Literal["bubblewrap", "landlock", "seatbelt"]
 
@@ -139,3 +140,29 @@ class Confinement(Protocol):
     def launch(self, job: Job) -> Launch:
         """How to start `job`. Raises `OSError` if a path of it cannot be opened. Blocking, a millisecond."""
         ...
+
+
+_TRIAL_S = 10.0
+
+
+def trial_problem(launch: Launch, title: str) -> str:
+    """Run a trial to its end: what it said first, behind `title`, if it failed; else nothing.
+
+    The caller finishes the launch. Raises `OSError` and `subprocess.TimeoutExpired`.
+    """
+    run = subprocess.run(
+        launch.arguments,
+        env=launch.environment,
+        cwd=launch.directory,
+        pass_fds=launch.pass_fds,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_TRIAL_S,
+        check=False,
+    )
+    if run.returncode == 0:
+        return ""
+    said = run.stderr.strip().splitlines()
+    return f"{title} does not work here: {said[0][:200] if said else f'exit code {run.returncode}'}"

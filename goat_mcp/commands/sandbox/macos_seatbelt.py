@@ -15,7 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goat_mcp.commands.sandbox.confinement import Bounds, ConfinementName, InnerListener, Job, Launch, ProxyAccess
+from goat_mcp.commands.sandbox.confinement import (
+    Bounds,
+    ConfinementName,
+    InnerListener,
+    Job,
+    Launch,
+    ProxyAccess,
+    trial_problem,
+)
 from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.seatbelt_profile import profile_of
@@ -83,22 +91,11 @@ class Seatbelt:
     def _tried(self, trial: _Trial) -> str:
         launch = self.launch(trial.job)
         try:
-            run = subprocess.run(
-                launch.arguments,
-                env=launch.environment,
-                cwd=launch.directory,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TRIAL_S,
-                check=False,
-            )
+            problem = trial_problem(launch, "Seatbelt")
         finally:
             launch.finish()
-        if run.returncode != 0:
-            said = run.stderr.strip().splitlines()
-            return f"Seatbelt does not work here: {said[0][:200] if said else f'exit code {run.returncode}'}"
+        if problem:
+            return problem
         failed = "; ".join(trial.failures())
         return f"Seatbelt does not do here what it should: {failed}" if failed else ""
 
@@ -162,7 +159,6 @@ def _is_visible(path: Path, bounds: Bounds) -> bool:
     return any(path.is_relative_to(one) for one in (*bounds.writable, *bounds.readable))
 
 
-_TRIAL_S = 10.0
 _PROTECTED = 'it"s (kept) \\ and\nsafe'
 """The name of the trial's protected file holds all that a profile has to quote."""
 _TRIAL = """
