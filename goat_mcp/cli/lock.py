@@ -140,7 +140,7 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
     if all(meant_by(name, waiting) for name in names):
         return list(waiting)
     settings = flags.settings_from(**selection)
-    gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
+    gateway = Gateway(settings, approval=settings.approval.by or Approval.HOST)
 
     with waiting_view() as view:
         listing(gateway, view, again=True)
@@ -287,7 +287,7 @@ def _configured_names(settings: Settings) -> dict[str, str]:
 def _check(settings: Settings, as_json: bool) -> int:
     from goat_mcp.gateway.gateway import Gateway
 
-    gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
+    gateway = Gateway(settings, approval=settings.approval.by or Approval.HOST)
     before = gateway.upstreams.only_compare()
 
     async def compare() -> list[Comparison]:

@@ -85,7 +85,7 @@ def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
 
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
-    gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
+    gateway = Gateway(settings, approval=settings.approval.by or Approval.HOST)
     document = gateway.status.document()
     # It is no server: these would speak of this very command.
     told = {name: value for name, value in document.items() if name not in ("pid", "transport", "started", "system")}

@@ -19,6 +19,7 @@ from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.settings.settings import (
     ENV_PREFIX,
     SECRET_NAMES,
+    SHORT_KEYS,
     BrokenSettings,
     Settings,
     SettingsOrigin,
@@ -120,29 +121,28 @@ def _with_given(
     project: ProjectSay | None = None,
 ) -> tuple[dict[str, Any], SettingsOrigin]:
     """The user's file, a trusted project's over it, and over both what the environment and the command line say."""
-    tree = deepcopy(dict(users_tree))
+    tree = _with_long_forms(users_tree)
     sources = dict.fromkeys(keys_in(tree), "file")
     if project is not None:
-        layer(tree, project.tree)
+        projects_tree = _with_long_forms(project.tree)
+        layer(tree, projects_tree)
         # What a project says holds for it and not for another one that a client happens to be in.
         tree.setdefault("workspace", [str(project.file.parent)])
-        sources |= dict.fromkeys([*keys_in(dict(project.tree)), "workspace"], "project")
+        sources |= dict.fromkeys([*keys_in(projects_tree), "workspace"], "project")
     for variable, text in sorted(os.environ.items()):
         if variable.startswith(ENV_PREFIX) and variable not in _NOT_SETTINGS:
             key = _key_of_variable(variable)
             if not text:
                 continue  # as if it were not there: hosts set it also where its field was left empty
-            value = place(tree, key, text, variable)
-            sources |= dict.fromkeys(keys_in(value, key), "environment")
-    given = {key: value for key, value in flags.items() if value not in (None, (), [])}
+            sources |= dict.fromkeys(place(tree, key, text, variable), "environment")
+    given = _with_long_forms({key: value for key, value in flags.items() if value not in (None, (), [])})
     merge(tree, given)
     sources |= dict.fromkeys(keys_in(given), "flag")
     for override in overrides:
         key, separator, text = override.partition("=")
         if not separator or not key:
             raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
-        value = place(tree, key, text, f"--set {key}")
-        sources |= dict.fromkeys(keys_in(value, key), "flag")
+        sources |= dict.fromkeys(place(tree, key, text, f"--set {key}"), "flag")
     return tree, SettingsOrigin(sources)
 
 
@@ -260,12 +260,14 @@ def keys_in(value: Any, key: str = "") -> list[str]:
     return [found for name, inner in below for found in keys_in(inner, f"{key}.{name}" if key else str(name))]
 
 
-def place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
-    """Put a value where its key says; it is read as JSON where it parses, else as text. Returns the value."""
+def place(tree: dict[str, Any], key: str, text: str, origin: str) -> list[str]:
+    """Put a value where its key says; it is read as JSON where it parses, else as text. Returns the keys it sets."""
     try:
         value: Any = json.loads(text)
     except ValueError:
         value = text
+    if key in SHORT_KEYS and not isinstance(value, dict):
+        key = SHORT_KEYS[key]
     *levels, last = key.split(".")
     for level in levels:
         below = tree.setdefault(level, {})
@@ -273,7 +275,16 @@ def place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
             raise BrokenSettings(f"{origin}: {level} is set to {below!r} already and has no levels")
         tree = cast("dict[str, Any]", below)
     tree[last] = value
-    return value
+    return keys_in(value, key)
+
+
+def _with_long_forms(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy with `approval: deny` as `approval: {by: deny}`, so that it can be merged with its other settings."""
+    copy = deepcopy(dict(tree))
+    for short, key in SHORT_KEYS.items():
+        if isinstance(copy.get(short), str):
+            copy[short] = {key.removeprefix(f"{short}."): copy[short]}
+    return copy
 
 
 def append(tree: dict[str, Any], key: str, names: Sequence[str]) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
+from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
 from goat_mcp.calls.hooks.settings import HookSettings
-from goat_mcp.calls.permissions.mode import Approval, Mode
+from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
@@ -88,6 +89,14 @@ class LimitSettings(SettingsPart):
     header_deadline_s: float = Field(default=10.0, gt=0)
 
 
+SHORT_KEYS = {"approval": "approval.by"}
+"""Settings that were one value once: that value is still understood in place of the levels."""
+
+
+def with_long_form(value: Any) -> Any:
+    return {"by": value} if isinstance(value, str) else value
+
+
 class Settings(SandboxOptions):
     """One gateway's settings. A key that is not here is an error, with the nearest one named."""
 
@@ -97,7 +106,7 @@ class Settings(SandboxOptions):
     skills: Paths = ()
     tools: Mapping[str, Mapping[str, Any]] = {}
     mode: Mode = Mode.DEFAULT
-    approval: Approval | None = None
+    approval: Annotated[ApprovalOptions, BeforeValidator(with_long_form)] = default_part()
     plan: PlanOptions = default_part()
     permissions: PermissionSettings = default_part()
     claude_settings: Paths = ()

@@ -77,6 +77,10 @@ class Database:
         """As `write`, in the thread of the caller, which waits."""
         return self._run("BEGIN IMMEDIATE", work)
 
+    def read_here(self, work: Callable[[Connection], T]) -> T:
+        """As `read`, in the thread of the caller, which waits."""
+        return self._run("BEGIN", work)
+
     def close(self) -> None:
         """Let go of the file; the next use opens it again. Work that nobody waits for any more may keep it a while."""
         if self._lock.acquire(timeout=CLOSE_TIMEOUT_S):

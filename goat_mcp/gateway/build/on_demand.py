@@ -130,7 +130,7 @@ class OnDemand:
             permission=Permission(
                 s.rules,
                 s.modes,
-                settings.approval or self._approval,
+                settings.approval.by or self._approval,
                 lambda: s.workspace.roots,
                 RememberedRules(s.state, s.spill.scope, s.telemetry.warning),
                 lambda: s.sandbox().why_unconfined(),

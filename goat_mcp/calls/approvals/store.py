@@ -1,0 +1,299 @@
+"""The approval queue on disk: whatever waits for a person is one record (design D17).
+
+`approvals.db` in the state directory, 0600: every process of the user sees the same records, and each is decided once.
+What a decision does is not here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Request, Status, Verdict
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes.process_table import living_process
+from goat_mcp.state.database import Database, Warn
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+FILE_NAME = "approvals.db"
+KEPT_S = 30 * 86_400.0
+"""How long a decided record is kept."""
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS approvals (
+        id TEXT PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, principal TEXT NOT NULL, session TEXT NOT NULL,
+        scope_id TEXT NOT NULL, at_s REAL NOT NULL, expires_at_s REAL NOT NULL, status TEXT NOT NULL,
+        decided_at_s REAL, decided_by TEXT NOT NULL DEFAULT '', verdict TEXT NOT NULL DEFAULT '{}',
+        call_id TEXT NOT NULL DEFAULT '', process TEXT NOT NULL DEFAULT '', used_by TEXT NOT NULL DEFAULT '',
+        used_at_s REAL, request TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS approvals_by_status ON approvals (status, at_s)",
+    "CREATE INDEX IF NOT EXISTS approvals_by_subject ON approvals (subject, status)",
+)
+
+
+class ApprovalStore:
+    """All records of the user. Blocking: on an event loop, in a thread. Raises `ToolError(IO)` if the file fails."""
+
+    def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
+        self._state = state
+        self._database = Database(state, warn, file_name=FILE_NAME, schema=_SCHEMA)
+
+    @property
+    def exists(self) -> bool:
+        """Without a file nothing ever waited: whoever only looks makes none."""
+        return self._database.path.exists()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def add(self, request: Request, call_id: str = "") -> Approval:
+        """Put a request in the queue, for a call that waits for it or for none."""
+        approval = Approval(
+            secrets.token_hex(16), request, time.time(), Status.WAITING, call_id=call_id, process=this_process()
+        )
+
+        def insert(connection: Connection) -> None:
+            connection.execute("DELETE FROM approvals WHERE status != 'waiting' AND at_s < ?", (time.time() - KEPT_S,))
+            _insert(connection, approval)
+
+        self._database.write_here(insert)
+        return approval
+
+    def attend(self, subject: str, principal: str, call_id: str) -> Approval | None:
+        """The record that an earlier, identical call left, for this call to go on with: one that waits and that no
+        living call waits for, or one that was decided and that no call has used."""
+
+        def take(connection: Connection) -> Approval | None:
+            _expire(connection)
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM approvals WHERE subject = ? AND principal = ? AND used_by = '' "
+                "AND status IN ('waiting', 'approved', 'denied') ORDER BY status = 'waiting', at_s",
+                (subject, principal),
+            )
+            for found in map(_approval, rows.fetchall()):
+                if found.call_id and is_alive(found.process):
+                    continue
+                connection.execute(
+                    "UPDATE approvals SET call_id = ?, process = ? WHERE id = ?", (call_id, this_process(), found.id)
+                )
+                return replace(found, call_id=call_id, process=this_process())
+            return None
+
+        return self._database.write_here(take)
+
+    def leave(self, id: str) -> None:
+        """The call that waited ends; the request goes on waiting."""
+        self._database.write_here(
+            lambda connection: connection.execute("UPDATE approvals SET call_id = '' WHERE id = ?", (id,))
+        )
+
+    def withdraw(self, id: str) -> None:
+        """Nothing waits for it any more. A decision that came before stands."""
+        self._database.write_here(
+            lambda connection: connection.execute(
+                "UPDATE approvals SET status = 'withdrawn', call_id = '' WHERE id = ? AND status = 'waiting'", (id,)
+            )
+        )
+
+    def decide(self, id: str, verdict: Verdict, by: str) -> Approval:
+        """Record a decision, once. `by` says who, and where. Raises `DecidedBefore`, `ToolError(NOT_FOUND)`."""
+
+        def decide(connection: Connection) -> Approval:
+            _expire(connection)
+            found = self._one(connection, id)
+            if found.status is not Status.WAITING:
+                raise DecidedBefore(found)
+            status = Status.APPROVED if verdict.approved else Status.DENIED
+            now_s = time.time()
+            connection.execute(
+                "UPDATE approvals SET status = ?, verdict = ?, decided_by = ?, decided_at_s = ? WHERE id = ?",
+                (status.value, json.dumps(asdict(verdict)), by, now_s, found.id),
+            )
+            return replace(found, status=status, verdict=verdict, decided_by=by, decided_at_s=now_s)
+
+        return self._database.write_here(decide)
+
+    def reopen(self, id: str) -> None:
+        """What was approved could not be done: it waits again."""
+        self._database.write_here(
+            lambda connection: connection.execute(
+                "UPDATE approvals SET status = 'waiting', verdict = '{}', decided_by = '', decided_at_s = NULL "
+                "WHERE id = ? AND used_by = ''",
+                (id,),
+            )
+        )
+
+    def use(self, id: str, call_id: str) -> Approval | None:
+        """Let one call run by a decision. None if another call has used it, or if nobody has decided."""
+
+        def use(connection: Connection) -> Approval | None:
+            now_s = time.time()
+            changed = connection.execute(
+                "UPDATE approvals SET used_by = ?, used_at_s = ?, call_id = '' "
+                "WHERE id = ? AND used_by = '' AND status IN ('approved', 'denied')",
+                (call_id, now_s, id),
+            )
+            return self._one(connection, id) if changed.rowcount == 1 else None
+
+        return self._database.write_here(use)
+
+    def find(self, id: str) -> Approval:
+        """By its id or the beginning of one. For the owner: of any principal. Raises `ToolError(NOT_FOUND)`."""
+        self.expire()
+        return self._database.read_here(lambda connection: self._one(connection, id))
+
+    def waiting(self) -> list[Approval]:
+        """Oldest first, of all principals: for the owner."""
+        if not self.exists:
+            return []
+        self.expire()
+        return self._select("status = 'waiting' ORDER BY at_s")
+
+    def newest_first(self, count: int = 200) -> list[Approval]:
+        """Those that wait no more, the newest decision first, of all principals: for the owner."""
+        if not self.exists:
+            return []
+        return self._select("status != 'waiting' ORDER BY coalesce(decided_at_s, at_s) DESC LIMIT ?", count)
+
+    def granted(self, principal: str, session: str) -> list[Approval]:
+        """Decisions for this session that add rules, the oldest first."""
+        if not self.exists:
+            return []
+        found = self._select(
+            "status = 'approved' AND principal = ? AND session = ? ORDER BY decided_at_s", principal, session
+        )
+        return [one for one in found if one.verdict is not None and one.verdict.rules]
+
+    def sync(self, kind: Kind, requests: Sequence[Request]) -> None:
+        """Make what waits of a kind what its own store says. A request whose subject was decided is not asked again."""
+        subjects = {request.subject for request in requests}
+
+        def sync(connection: Connection) -> None:
+            rows = connection.execute(
+                "SELECT subject, status FROM approvals WHERE kind = ? AND status IN ('waiting', 'approved', 'denied')",
+                (kind.value,),
+            ).fetchall()
+            known = {str(subject) for subject, _ in rows}
+            gone = {str(subject) for subject, status in rows if status == "waiting"} - subjects
+            connection.executemany(
+                "UPDATE approvals SET status = 'withdrawn' WHERE kind = ? AND subject = ? AND status = 'waiting'",
+                [(kind.value, subject) for subject in gone],
+            )
+            for request in requests:
+                if request.subject not in known:
+                    _insert(connection, Approval(secrets.token_hex(16), request, time.time(), Status.WAITING))
+
+        if requests or self.exists:
+            self._database.write_here(sync)
+
+    def expire(self) -> None:
+        """Those whose time is over wait no more."""
+        if self.exists:
+            self._database.write_here(_expire)
+
+    def mark(self) -> tuple[int, int, int, int]:
+        """Another one if any process has changed the queue. Costs two looks at the file system."""
+        found: list[int] = []
+        for suffix in ("", "-wal"):
+            try:
+                stat = self._state.path.joinpath(f"{FILE_NAME}{suffix}").stat()
+                found += [stat.st_mtime_ns, stat.st_size]
+            except OSError:
+                found += [0, 0]
+        return found[0], found[1], found[2], found[3]
+
+    def _select(self, condition: str, *values: Any) -> list[Approval]:
+        query = f"SELECT {_COLUMNS} FROM approvals WHERE {condition}"
+        return self._database.read_here(
+            lambda connection: [_approval(row) for row in connection.execute(query, values).fetchall()]
+        )
+
+    def _one(self, connection: Connection, id: str) -> Approval:
+        rows = connection.execute(
+            f"SELECT {_COLUMNS} FROM approvals WHERE substr(id, 1, ?) = ? LIMIT 2", (len(id), id.lower())
+        ).fetchall()
+        if len(rows) == 1 and len(id) >= 4:
+            return _approval(rows[0])
+        message = f"several approvals begin with {id[:40]!r}" if rows else f"no approval {id[:40]!r}"
+        raise ToolError(ErrorCode.NOT_FOUND, message, "See goat-mcp approvals.")
+
+
+_COLUMNS = (
+    "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, expires_at_s"
+)
+
+
+def _insert(connection: Connection, approval: Approval) -> None:
+    request = approval.request
+    connection.execute(
+        "INSERT INTO approvals (id, kind, subject, principal, session, scope_id, at_s, expires_at_s, status, call_id, "
+        "process, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(approval.id, request.kind.value, request.subject, request.principal, request.session, request.scope_id),
+            *(approval.at_s, request.expires_at_s, approval.status.value, approval.call_id, approval.process),
+            json.dumps(asdict(request)),
+        ),
+    )
+
+
+def _expire(connection: Connection) -> None:
+    """One that waits, and an approval that no call has used."""
+    connection.execute(
+        "UPDATE approvals SET status = 'expired' WHERE expires_at_s > 0 AND expires_at_s < ? "
+        "AND (status = 'waiting' OR (kind = 'call' AND status = 'approved' AND used_by = ''))",
+        (time.time(),),
+    )
+
+
+def _approval(row: Sequence[Any]) -> Approval:
+    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, _ = row
+    fields: dict[str, Any] = json.loads(request)
+    fields["kind"] = Kind(fields["kind"])
+    fields["choices"] = tuple(_choice(one) for one in fields["choices"])
+    fields["arguments"] = tuple((str(name), str(text)) for name, text in fields["arguments"])
+    fields["why"] = tuple(fields["why"])
+    decided: dict[str, Any] = json.loads(verdict)
+    return Approval(
+        id=id,
+        request=Request(**fields),
+        at_s=at_s,
+        status=Status(status),
+        verdict=_verdict(decided) if decided else None,
+        decided_at_s=decided_at_s,
+        decided_by=decided_by,
+        call_id=call_id,
+        process=process,
+        used_by=used_by,
+        used_at_s=used_at_s,
+    )
+
+
+def _choice(fields: dict[str, Any]) -> Choice:
+    return replace(Choice(**fields), rules=tuple(fields["rules"]))
+
+
+def _verdict(fields: dict[str, Any]) -> Verdict:
+    return replace(Verdict(**fields), rules=tuple(fields["rules"]))
+
+
+def this_process() -> str:
+    """The number of this process with the time of its start: numbers are given again."""
+    return _mark_of(os.getpid())
+
+
+def is_alive(process: str) -> bool:
+    pid = process.partition("-")[0]
+    return pid.isdigit() and _mark_of(int(pid)) == process
+
+
+def _mark_of(pid: int) -> str:
+    found = living_process(pid)
+    return f"{pid}-{found.started if found is not None else ''}"

@@ -1,0 +1,102 @@
+"""The approval queue of a user, for whoever shows it and decides: command line, page, messengers (design D17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio.to_thread
+
+from goat_mcp.calls.approvals.record import Approval, Kind, Request, Verdict
+from goat_mcp.calls.approvals.scopes import ONCE, chosen_verdict
+from goat_mcp.calls.approvals.store import ApprovalStore
+from goat_mcp.calls.permissions.remembered import RememberedRules
+from goat_mcp.core.errors import ToolError
+from goat_mcp.state.database import Warn
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
+
+
+class ApprovalSource(Protocol):
+    """A store of its own that holds what waits, for one kind. A decision about a call needs none."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    def waiting(self) -> Sequence[Request]:
+        """What waits now. Blocking."""
+        ...
+
+    async def approve(self, approval: Approval, verdict: Verdict) -> str:
+        """Do what was approved. Returns what was done, for the person. Raises `ToolError`; then it waits again."""
+        ...
+
+    async def deny(self, approval: Approval, verdict: Verdict) -> str: ...
+
+
+@dataclass(frozen=True)
+class Decided:
+    """`done` is a sentence for the person: what the decision has brought about."""
+
+    approval: Approval
+    done: str
+
+
+class ApprovalQueue:
+    def __init__(
+        self,
+        state: StateDirectory,
+        store: ApprovalStore,
+        sources: Callable[[], Sequence[ApprovalSource]] = tuple,
+        warn: Warn = no_warning,
+    ) -> None:
+        self.store = store
+        self._state = state
+        self._sources = sources
+        self._warn = warn
+
+    async def waiting(self) -> list[Approval]:
+        """Oldest first, of all principals: for the owner."""
+        return await anyio.to_thread.run_sync(self._look)
+
+    async def approve(
+        self, id: str, *, scope: str = ONCE, remember: bool = False, prefix: str = "", by: str
+    ) -> Decided:
+        """Raises `DecidedBefore`, `ToolError`: NOT_FOUND, INPUT for a scope that is not offered."""
+        found = await anyio.to_thread.run_sync(self.store.find, id)
+        return await self._decide(found, chosen_verdict(found.request, scope, remember=remember, prefix=prefix), by)
+
+    async def deny(self, id: str, *, by: str, reason: str = "") -> Decided:
+        """`reason` is read by the model. Raises `DecidedBefore`, `ToolError(NOT_FOUND)`."""
+        found = await anyio.to_thread.run_sync(self.store.find, id)
+        return await self._decide(found, Verdict(approved=False, reason=reason), by)
+
+    async def _decide(self, found: Approval, verdict: Verdict, by: str) -> Decided:
+        decided = await anyio.to_thread.run_sync(self.store.decide, found.id, verdict, by)
+        source = next((one for one in self._sources() if one.kind is found.request.kind), None)
+        if source is None:
+            return Decided(decided, await anyio.to_thread.run_sync(self._about_call, decided, verdict))
+        try:
+            done = await (source.approve if verdict.approved else source.deny)(decided, verdict)
+        except ToolError:
+            await anyio.to_thread.run_sync(self.store.reopen, found.id)
+            raise
+        return Decided(decided, done)
+
+    def _look(self) -> list[Approval]:
+        for source in self._sources():
+            self.store.sync(source.kind, source.waiting())
+        return self.store.waiting()
+
+    def _about_call(self, decided: Approval, verdict: Verdict) -> str:
+        request = decided.request
+        if not verdict.approved:
+            return f"{request.title}: denied"
+        if verdict.remember and verdict.rules:
+            rules = RememberedRules(self._state, request.scope_id, self._warn)
+            try:
+                rules.add(request.principal, verdict.rules, request.directory)
+            except OSError as problem:
+                return f"{request.title}: approved once; the rule could not be written down: {problem.strerror}"
+        return f"{request.title}: approved ({verdict.scope})"
