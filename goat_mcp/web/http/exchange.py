@@ -9,7 +9,8 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import cast
+from http import HTTPStatus
+from typing import Any, cast
 
 import anyio.lowlevel
 import httpcore
@@ -109,7 +110,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 extensions=request.extensions,
             )
         )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.aiter_stream(), answer.aclose))
+        body = _Body(answer.aiter_stream(), answer.aclose)
+        extensions = cast("Any", answer).extensions  # its type names no members
+        return httpx.Response(answer.status, headers=answer.headers, stream=body, extensions=extensions)
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -209,6 +212,35 @@ class Exchanges:
                 answer = await transport.handle_async_request(request)
             try:
                 yield HttpResponse(target, answer)
+            finally:
+                await answer.aclose()
+
+    @asynccontextmanager
+    async def upgraded(
+        self, target: Target, headers: Mapping[str, str], *, is_allowed: bool
+    ) -> AsyncGenerator[tuple[Mapping[str, str], httpcore.AsyncNetworkStream]]:
+        """What a server answers that goes on with another protocol: its headers, and the connection.
+
+        `headers` say which protocol; they are ours, not a caller's. Raises `ToolError`.
+        """
+        if not is_allowed:
+            refuse_private_literal(target)
+            refuse_plain_http(target)
+        sent_headers = {"Host": target.authority, "user-agent": USER_AGENT, "connection": "Upgrade", **headers}
+        async with self._transport(target, is_allowed) as transport:
+            with _failures(target):
+                request = httpx.Request("GET", _library_url(target), headers=sent_headers)
+                answer = await transport.handle_async_request(request)
+            try:
+                if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+                    raise ToolError(
+                        ErrorCode.NETWORK,
+                        f"{target.shown} does not change to the protocol that is wanted (HTTP {answer.status_code})",
+                        "Try again later.",
+                    )
+                stream = cast("httpcore.AsyncNetworkStream", answer.extensions["network_stream"])
+                with _failures(target):
+                    yield {name.lower(): value for name, value in answer.headers.items()}, stream
             finally:
                 await answer.aclose()
 
