@@ -11,12 +11,12 @@ from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
 from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_change
 from goat_mcp.cli.host_changes import windows_home as windows_home_flag
-from goat_mcp.cli.hosts.host_file import replace_bytes
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.sources import one_source
 from goat_mcp.cli.hosts.this_account import chosen_host, this_account
 from goat_mcp.cli.hosts.uninstall import plan_uninstall
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_edit import replace_bytes
 
 
 @click.command()
