@@ -8,7 +8,7 @@ from pathlib import Path
 
 from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, shown_diff
 from goat_mcp.cli.hosts.host import HostEnvironment
-from goat_mcp.cli.hosts.importing import Change, plan_install, write_host
+from goat_mcp.cli.hosts.importing import plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import (
     ServeOptions,
     first_of,
@@ -26,6 +26,7 @@ from goat_mcp.cli.workspace_choice import checked_workspaces, workspace_note
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.ui.hosts import HostChange, HostHere, Step
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from goat_mcp.state.file_edit import Change
 
 
 class PageHosts:

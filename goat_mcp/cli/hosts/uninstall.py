@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.cli.hosts.host import ON_WINDOWS
-from goat_mcp.cli.hosts.host_file import HostFile, read_host_file, replace_bytes
-from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.own_entry import own_names
 from goat_mcp.cli.hosts.receipts import FOLDER, Receipt, Receipts, sha256
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.table import written_host
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_edit import Change, replace_bytes
 
 
 def written_files(state: StateDirectory, host: str = "") -> list[Receipts]:
