@@ -19,6 +19,7 @@ from goat_mcp.web.messaging.text_parts import utf16_length
 MAX_UNITS = 3600
 """Of a text, so that it fits into one message of each messenger with its last lines."""
 _DIGEST_CHARS = 12
+_SAID_CHARS = 300
 _ALL_LINES = 1_000_000
 
 
@@ -53,9 +54,10 @@ class Message:
 
     def ended(self, approval: Approval) -> str:
         """With what became of it."""
-        said = {Status.EXPIRED: "expired: nobody decided", Status.WITHDRAWN: "nothing waits for it any more"}
-        what = said.get(approval.status) or outcome(approval)
-        return f"{self.text}\n\n{make_visible(what)[:300].capitalize()}"
+        gone = {Status.EXPIRED: "expired: nobody decided", Status.WITHDRAWN: "nothing waits for it any more"}
+        what = gone.get(approval.status) or outcome(approval)
+        said = make_visible(what)[:_SAID_CHARS]
+        return f"{self.text}\n\n{said[:1].upper()}{said[1:]}"
 
 
 def message_about(approval: Approval, redactor: Redactor) -> Message:
