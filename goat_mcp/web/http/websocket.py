@@ -68,21 +68,15 @@ class WebSocket:
 
     async def _take(self, data: bytes) -> None:
         from wsproto.events import CloseConnection, Ping, TextMessage
-        from wsproto.utilities import RemoteProtocolError
 
-        try:
-            self._frames.receive_data(data)
-            for event in self._frames.events():
-                if isinstance(event, Ping):
-                    await self._write(self._frames.send(event.response()))
-                elif isinstance(event, CloseConnection):
-                    raise WebSocketClosed(self._where)
-                elif isinstance(event, TextMessage):
-                    self._add(event.data, event.message_finished)
-        except RemoteProtocolError as broken:
-            raise ToolError(
-                ErrorCode.NETWORK, f"{self._where} broke the WebSocket protocol: {broken}", "Try again later."
-            ) from None
+        self._frames.receive_data(data)
+        for event in self._frames.events():
+            if isinstance(event, Ping):
+                await self._write(self._frames.send(event.response()))
+            elif isinstance(event, CloseConnection):  # also for what is no frame
+                raise WebSocketClosed(self._where)
+            elif isinstance(event, TextMessage):
+                self._add(event.data, event.message_finished)
 
     def _add(self, text: str, is_finished: bool) -> None:
         self._part += text

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goat_mcp.calls.approvals.record import Approval, Status
+from goat_mcp.calls.approvals.record import Approval, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
 from goat_mcp.calls.approvals.wording import lines_of, outcome
 from goat_mcp.core.redaction import Redactor
@@ -33,7 +33,8 @@ def digest_of(approval: Approval) -> str:
 
 @dataclass(frozen=True)
 class Message:
-    """`may_approve`: all of it is shown, and once is one of the choices. `text` has no buttons in mind."""
+    """`may_approve`: all of it is shown, once is one of the choices, and it is no login, which needs a browser.
+    `text` has no buttons in mind."""
 
     approval: Approval
     digest: str
@@ -42,6 +43,8 @@ class Message:
 
     @property
     def command(self) -> str:
+        if self.approval.request.kind is Kind.LOGIN:
+            return str(self.approval.request.facts.get("command", "goat-mcp auth login"))
         return f"goat-mcp approve {self.approval.short_id}"
 
     @property
@@ -71,7 +74,8 @@ def message_about(approval: Approval, redactor: Redactor) -> Message:
         lines.append(f"[... {len(whole) - len(body):,} more characters: goat-mcp approvals]")
     lines += ["", f"{approval.short_id}, digest {digest}{expires}"]
     offers_once = not request.choices or any(choice.scope == ONCE for choice in request.choices)
-    return Message(approval, digest, "\n".join(lines), may_approve=offers_once and body == whole)
+    may_approve = offers_once and body == whole and request.kind is not Kind.LOGIN
+    return Message(approval, digest, "\n".join(lines), may_approve)
 
 
 def document_about(message: Message, redactor: Redactor) -> dict[str, Any]:
