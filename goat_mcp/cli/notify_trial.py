@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import anyio
@@ -38,7 +39,7 @@ def test_notify(*, as_json: bool) -> int:
     return 0 if all(result == SENT for _, result in results) else USAGE
 
 
-async def _results(gateway: Gateway, channels: list[tuple[str, Channel]]) -> list[tuple[str, str]]:
+async def _results(gateway: Gateway, channels: Sequence[tuple[str, Channel]]) -> list[tuple[str, str]]:
     async with gateway.running():
         return [(place, gateway.redactor.text(await _result(channel))) for place, channel in channels]
 

@@ -17,6 +17,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.run import notify_people
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +58,12 @@ async def test_a_channel_that_fails_is_a_problem_in_the_status_and_once_in_the_l
 ) -> None:
     found = gateway(tmp_path, notify=[{"program": ["/no/such/program"]}])
     logged: list[str] = []
-    monkeypatch.setattr(found.telemetry, "warning", lambda event, **fields: logged.append(f"{event} {fields['name']}"))
+
+    def log(event: str, **fields: Any) -> None:
+        logged.append(f"{event} {fields['name']}")
+
+    monkeypatch.setattr(found.telemetry, "warning", log)
+    problem = ""
     async with anyio.create_task_group() as group:
         group.start_soon(notify_people, found)
         problem = await problem_of(found)
@@ -78,7 +84,7 @@ async def test_a_bug_in_it_ends_it_alone(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Notifier, "run", broken)
     found = gateway(tmp_path, notify=[{"desktop": True}])
-    monkeypatch.setattr(found.telemetry, "warning", lambda event, **fields: None)
+    monkeypatch.setattr(found.telemetry, "warning", no_warning)
 
     await notify_people(found)
 

@@ -28,6 +28,8 @@ from goat_mcp.web.options import HttpOptions
 _NEXT_ADDRESS_AFTER_S = 3.0
 """A host's address that does not answer (IPv6 without a route, mostly) must not use up the time of the others."""
 _MAX_ADDRESSES = 6
+_READ_BYTES = 65_536
+_WRITE_S = 10.0
 
 AddressesOf = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses a host and port may be dialled at. Raises if it may not."""
@@ -218,8 +220,8 @@ class Exchanges:
     @asynccontextmanager
     async def upgraded(
         self, target: Target, headers: Mapping[str, str], *, is_allowed: bool
-    ) -> AsyncGenerator[tuple[Mapping[str, str], httpcore.AsyncNetworkStream]]:
-        """What a server answers that goes on with another protocol: its headers, and the connection.
+    ) -> AsyncGenerator[UpgradedConnection]:
+        """The connection to a server that goes on with another protocol.
 
         `headers` say which protocol; they are ours, not a caller's. Raises `ToolError`.
         """
@@ -240,7 +242,7 @@ class Exchanges:
                     )
                 stream = cast("httpcore.AsyncNetworkStream", answer.extensions["network_stream"])
                 with _failures(target):
-                    yield {name.lower(): value for name, value in answer.headers.items()}, stream
+                    yield UpgradedConnection(answer.headers, stream)
             finally:
                 await answer.aclose()
 
@@ -263,6 +265,24 @@ class Exchanges:
             return await addresses_to_dial(there, self._resolve, may_be_private=True)
 
         return GuardedTransport(target, address_of_proxy, tls, proxy)
+
+
+class UpgradedConnection:
+    """Bytes both ways, after HTTP. `headers` of the answer have lower-case names."""
+
+    def __init__(self, headers: httpx.Headers, stream: httpcore.AsyncNetworkStream) -> None:
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in headers.items()}
+        self._stream = stream
+
+    async def read(self, timeout_s: float) -> bytes | None:
+        """What comes next; empty at the end, None if nothing comes in time."""
+        try:
+            return await self._stream.read(_READ_BYTES, timeout_s)
+        except httpcore.ReadTimeout:
+            return None
+
+    async def write(self, data: bytes) -> None:
+        await self._stream.write(data, _WRITE_S)
 
 
 class HttpResponse:

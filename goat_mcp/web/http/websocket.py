@@ -5,24 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import anyio
-import httpcore
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from wsproto.connection import Connection
 
-    from goat_mcp.web.http.exchange import Exchanges
+    from goat_mcp.web.http.exchange import Exchanges, UpgradedConnection
     from goat_mcp.web.http.target import Target
 
 MAX_MESSAGE_CHARS = 1_000_000
-_READ_BYTES = 65_536
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -39,12 +38,13 @@ class WebSocketClosed(ToolError):
 
 
 class WebSocket:
-    """Pings are answered while somebody receives."""
+    """Pings are answered while somebody receives. `heard_s` is when anything came last, by the monotonic clock."""
 
-    def __init__(self, where: str, stream: httpcore.AsyncNetworkStream, frames: Connection) -> None:
+    def __init__(self, where: str, connection: UpgradedConnection, frames: Connection) -> None:
         self._where = where
-        self._stream = stream
+        self._connection = connection
         self._frames = frames
+        self.heard_s = time.monotonic()
         self._texts: list[str] = []
         self._part = ""
 
@@ -52,15 +52,17 @@ class WebSocket:
         """Raises `ToolError(NETWORK)`."""
         from wsproto.events import TextMessage
 
-        await self._write(self._frames.send(TextMessage(data=text)))
+        await self._connection.write(self._frames.send(TextMessage(data=text)))
 
     async def receive(self, timeout_s: float) -> str | None:
-        """The next text; None if nothing at all comes in time, not even a ping. Raises `ToolError(NETWORK)`."""
+        """The next text; None if none comes in time. Raises `ToolError(NETWORK)`."""
+        until_s = time.monotonic() + timeout_s
         while not self._texts:
-            try:
-                data = await self._stream.read(_READ_BYTES, timeout_s)
-            except httpcore.ReadTimeout:
+            left_s = until_s - time.monotonic()
+            data = await self._connection.read(left_s) if left_s > 0 else None
+            if data is None:
                 return None
+            self.heard_s = time.monotonic()
             if not data:
                 raise WebSocketClosed(self._where)
             await self._take(data)
@@ -72,7 +74,7 @@ class WebSocket:
         self._frames.receive_data(data)
         for event in self._frames.events():
             if isinstance(event, Ping):
-                await self._write(self._frames.send(event.response()))
+                await self._connection.write(self._frames.send(event.response()))
             elif isinstance(event, CloseConnection):  # also for what is no frame
                 raise WebSocketClosed(self._where)
             elif isinstance(event, TextMessage):
@@ -87,9 +89,6 @@ class WebSocket:
         if is_finished:
             self._texts.append(self._part)
             self._part = ""
-
-    async def _write(self, data: bytes) -> None:
-        await self._stream.write(data, timeout=10.0)
 
 
 @asynccontextmanager
@@ -109,12 +108,12 @@ async def opened(
         try:
             with anyio.fail_after(timeout_s):
                 upgraded = exchanges.upgraded(target, headers, is_allowed=is_allowed)
-                answered, stream = await stack.enter_async_context(upgraded)
+                connection = await stack.enter_async_context(upgraded)
         except TimeoutError:
             raise ToolError(
                 ErrorCode.NETWORK, f"{target.shown} did not answer within {timeout_s:g} s", "Try again later."
             ) from None
         accepted = base64.b64encode(hashlib.sha1(f"{key}{_GUID}".encode()).digest()).decode()
-        if answered.get("sec-websocket-accept") != accepted:
+        if connection.headers.get("sec-websocket-accept") != accepted:
             raise ToolError(ErrorCode.NETWORK, f"{target.shown} does not speak WebSocket", "Try again later.")
-        yield WebSocket(target.origin, stream, Connection(ConnectionType.CLIENT))
+        yield WebSocket(target.origin, connection, Connection(ConnectionType.CLIENT))

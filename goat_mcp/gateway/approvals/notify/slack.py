@@ -45,7 +45,6 @@ class SlackMessenger:
         self._references = references
         self._open: AsyncExitStack | None = None
         self._socket: WebSocket | None = None
-        self._heard_s = 0.0
         self.place, self.user = channel.channel, channel.user
         self.key = f"slack {channel.channel} {channel.user}"
 
@@ -83,9 +82,8 @@ class SlackMessenger:
             socket = self._socket or await self._connect()
             text = await socket.receive(LISTEN_S)
             if text is not None:
-                self._heard_s = time.monotonic()
                 await self._take(socket, text, judge)
-            elif time.monotonic() - self._heard_s > SILENT_S:
+            elif time.monotonic() - socket.heard_s > SILENT_S:
                 await self.stop_reading()  # nothing of it is left on the way
         except BaseException:
             await self.stop_reading()
@@ -102,7 +100,6 @@ class SlackMessenger:
         stack = AsyncExitStack()
         self._socket = await stack.enter_async_context(self._http.websocket(url, allow_hosts=account.allow_hosts))
         self._open = stack
-        self._heard_s = time.monotonic()
         return self._socket
 
     async def _socket_url(self) -> str:
