@@ -63,7 +63,7 @@ def routes(parts: UiParts) -> list[Route]:
 
 
 async def start_data(parts: UiParts) -> Mapping[str, Any]:
-    hosts = [] if parts.hosts is None else await anyio.to_thread.run_sync(parts.hosts.here)
+    hosts: Sequence[HostHere] = () if parts.hosts is None else await anyio.to_thread.run_sync(parts.hosts.here)
     running = await anyio.to_thread.run_sync(ProcessFiles(parts.state).running)
     servers = await anyio.to_thread.run_sync(configured_servers)
     return {
