@@ -108,9 +108,7 @@ async def test_a_call_that_has_just_begun_and_one_that_has_ended_are_not_shown(t
     async with running_call(tmp_path, tool, ctx(), results) as running:
         at_work = running.shown()
         release.set()
-        with anyio.fail_after(WAIT_S):
-            while not results:
-                await anyio.sleep(0)
+        await anyio.wait_all_tasks_blocked()
         ended = running.shown()
 
     assert (short, len(at_work), ended) == ([], 1, [])
@@ -121,9 +119,7 @@ async def test_a_call_that_the_user_ends_says_so_and_the_record_says_who_did_it(
     results: list[ToolResult] = []
     async with running_call(tmp_path, fake("Read", release=anyio.Event()), ctx(principal="ada"), results) as running:
         cancelled = await running.cancel("0123456789abcdef")
-        with anyio.fail_after(WAIT_S):
-            while not results:
-                await anyio.sleep(0)
+        await anyio.wait_all_tasks_blocked()
 
     lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     decided = next(line for line in lines if line["tool"] == "cancel" and line["event"] == "decision")
@@ -179,9 +175,11 @@ async def until(files: ProcessFiles, holds: Callable[[list[dict[str, Any]]], boo
 
 async def answered(request: UserRequest) -> dict[str, Any]:
     with anyio.fail_after(WAIT_S):
-        while not (answers := await anyio.to_thread.run_sync(request.answers)):
+        while True:
+            answers = await anyio.to_thread.run_sync(request.answers)
+            if answers:
+                return answers[0]
             await anyio.sleep(0.01)
-    return answers[0]
 
 
 async def test_a_long_command_is_in_the_status_and_a_request_ends_it_within_half_a_second(tmp_path: Path) -> None:
