@@ -141,7 +141,7 @@ def _running(one: Mapping[str, Any]) -> str:
     """One call or background task."""
     what = one["tool"] or f"{one['kind']} task {one['title']}"
     by = f" of {one['client']}" if one["client"] else ""
-    progress = one["progress"] or {}
+    progress: Mapping[str, Any] = one["progress"] or {}
     how_far = f", {progress['done']:g} of {progress['total']:g}" if progress.get("total") else ""
     message = f": {progress['message']}" if progress.get("message") else ""
     since = span(max(0, round(time.time() - one["started_s"])))
