@@ -16,7 +16,7 @@ endif
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+.PHONY: setup demo test test-all unit surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium conformance conformance-suite clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and "goat-mcp needs Python 3.11 or newer; %s is %s. \
   Name another one: make demo PYTHON=python3.12" % (sys.executable, sys.version.split()[0]))
@@ -68,7 +68,7 @@ test-all: setup
 unit: setup surroundings
 	@$(BIN)/python -m scripts.run_tests -n $(WORKERS) --dist loadgroup
 
-surroundings: node conformance-suite bubblewrap openssh
+surroundings: node conformance-suite bubblewrap openssh chromium
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
 NODE_STAMP := $(NODE_TESTS)/node_modules/.ready
@@ -112,6 +112,15 @@ openssh: | bubblewrap
 	    { apt-get update -qq && apt-get install -y -qq openssh-server openssh-client; }; } >/dev/null; \
 	else echo "no openssh-server here: tests of ssh_bash that need it will be skipped"; fi
 	@if [ "$$(id -u)" = 0 ] && test -x /usr/sbin/sshd; then mkdir -p /run/sshd; fi
+
+# The browser that tests of the page drive, from the system's packages; without it those tests are skipped, saying so.
+chromium: | openssh
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "installing chromium ..."; \
+	  { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } >/dev/null || \
+	  echo "chromium cannot be installed here: tests of the page in a browser will be skipped"; \
+	else echo "no chromium here: tests of the page in a browser will be skipped"; fi
 
 lint: quick-lint types
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from goat_mcp.core.durations import span
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.suggestions import did_you_mean
@@ -27,14 +28,7 @@ def last_runs() -> dict[str, LastRun]:
 
 def age(since_s: float) -> str:
     """How long ago that was, given in seconds since 1970: `3 h`."""
-    return span(max(0, round(time.time() - since_s)))
-
-
-def span(seconds: int) -> str:
-    for unit, size in (("d", _DAY_S), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    return span(time.time() - since_s)
 
 
 def iso(at_s: float) -> str:

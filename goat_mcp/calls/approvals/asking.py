@@ -16,10 +16,10 @@ from typing import Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from goat_mcp.calls.approvals.call_request import form_of, verdict_of
 from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Request, Verdict
 from goat_mcp.calls.approvals.store import ApprovalStore, this_process
+from goat_mcp.calls.permissions.approval import form_of, verdict_of
 from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
 from goat_mcp.core.elicitation import Answer, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from shlex import join
@@ -25,6 +25,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER, NOTES_TOOL
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.files.workspace.protected import git_directory_reason, protected_reason
 from goat_mcp.files.workspace.roots import has_other_meaning, split_names
 
@@ -40,6 +41,10 @@ def _is_confined() -> str:
 
 def _nowhere(ctx: ToolContext, workdir: str) -> str:
     return ""
+
+
+def _nothing_listed(ctx: ToolContext) -> Iterable[ToolSpec]:
+    return ()
 
 
 async def no_preview() -> str:
@@ -72,6 +77,8 @@ class Permission:
     scope_id: str = ""
     """Of the workspace, for what is remembered about it."""
     redactor: Redactor = field(default_factory=Redactor)
+    listed: Callable[[ToolContext], Iterable[ToolSpec]] = _nothing_listed
+    """The tools that the caller sees."""
     rules_command: str = ""
     """The command that adds an allow rule to the settings these rules come from; empty if there is none."""
     _merged: dict[str, _Merged] = field(default_factory=dict[str, _Merged])
@@ -139,13 +146,18 @@ class Permission:
         if self.approval is not Approval.DENY or decision.by_rule:
             if not decision.by_rule and (granted := await self._granted_elsewhere(call, ctx)) is not None:
                 return granted
-            # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
-            rules = () if decision.by_rule else narrowest_rules(call)
+            choices = choices_for(
+                call,
+                narrowest_rules(call),
+                asked_by_rule=decision.by_rule,
+                listed=lambda: self.listed(ctx),
+                redactor=self.redactor,
+            )
             request = request_for_call(
                 call,
                 decision.explanation,
                 ctx,
-                choices=choices_for(call, rules),
+                choices=choices,
                 diff=await preview(),
                 scope_id=self.scope_id,
                 redactor=self.redactor,
