@@ -78,8 +78,9 @@ class Desk:
 
     async def settled(self, call: Call, person: Person | None = None, **members: Any) -> str:
         self._calls += 1
-        members = {"call_id": f"c{self._calls}", "session_key": "s", "principal": "p", **members}
-        ctx = ToolContext(**members, **({"ask": person.ask} if person is not None else {}))
+        ctx = ToolContext(call_id=f"c{self._calls}", session_key="s", principal="p").changed(**members)
+        if person is not None:
+            ctx = ctx.changed(ask=person.ask)
         try:
             return (await self.permission.settle(self.permission.decide(call, ctx), call, ctx)).reason
         except ToolError as refused:
