@@ -218,7 +218,8 @@ class Adapter:
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and target == name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
-        answer = (await with_html(target, outcome)).wire(structured_always=self.gateway.settings.output.structured == "always")
+        outcome = await with_html(target, outcome)
+        answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
         if is_plain_text(answer):
             return answer
         answer = sanitized_result(answer)

@@ -12,6 +12,7 @@ from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import APPROVALS_APP
 from goat_mcp.core.result import ToolResult, text_block
+from goat_mcp.core.rights import OWNERS
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
@@ -55,7 +56,8 @@ class ShowApprovals(
     approvals: PrincipalApprovals
 
     async def execute(self, input: ShowApprovalsInput, ctx: ToolContext) -> ToolResult:
-        found, page = await self.approvals.of(ctx.principal), await self.approvals.page()
+        found = await self.approvals.of(ctx.principal)
+        page = await self.approvals.page() if ctx.principal in OWNERS else ""
         return ToolResult(content=(text_block(_text(found, page)),), structured=_structured(found, page))
 
 
@@ -82,13 +84,13 @@ def _count(waiting: Sequence[Approval]) -> str:
 
 def _structured(found: Sequence[Approval], page: str) -> dict[str, Any]:
     return {
-        "waiting": [_record(one) for one in found if one.status is Status.WAITING],
-        "decided": [_record(one) for one in found if one.status is not Status.WAITING],
+        "waiting": [_record(one, page) for one in found if one.status is Status.WAITING],
+        "decided": [_record(one, page) for one in found if one.status is not Status.WAITING],
         "page": page,
     }
 
 
-def _record(one: Approval) -> Mapping[str, Any]:
+def _record(one: Approval, page: str) -> Mapping[str, Any]:
     request = one.request
     return {
         "id": one.short_id,
@@ -102,4 +104,5 @@ def _record(one: Approval) -> Mapping[str, Any]:
         "at_s": one.at_s,
         "age": age(one.at_s),
         "outcome": outcome(one),
+        "page": f"{page}#a-{one.id}" if page else "",
     }

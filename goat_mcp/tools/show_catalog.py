@@ -79,7 +79,5 @@ def _text(found: Mapping[str, Any]) -> str:
     lines = [f"{found['tools']:,} tools, {found['tokens']:,} tokens{more}."]
     for server in found["servers"]:
         lines += ["", f"{server['name']}: {len(server['tools']):,} tools, {server['tokens']:,} tokens"]
-        lines += [
-            f"  {row['name']} · {row['tokens']:,} tokens · risk {row['risk']}" for row in server["tools"]
-        ]
+        lines += [f"  {row['name']} · {row['tokens']:,} tokens · risk {row['risk']}" for row in server["tools"]]
     return "\n".join(lines)

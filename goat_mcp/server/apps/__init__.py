@@ -1,1 +1,1 @@
-"""Our MCP Apps: what waits for the user and the catalog, shown inside hosts that render `ui://` documents (SEP-1865)."""
+"""Our MCP Apps: what waits for the user and the catalog, shown inside hosts that render `ui://` documents."""

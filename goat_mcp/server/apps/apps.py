@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # loaded when somebody asks for one
 HTML_META_KEY = "goat-mcp/html"
 """Under it a result carries what the document shows, for the document alone: hosts keep `_meta` from their model."""
 TOOL_OF_APP: Mapping[str, str] = MappingProxyType({APPROVALS_APP: "show_approvals", CATALOG_APP: "show_catalog"})
-_APPS_OF_TOOLS = {tool: uri for uri, tool in TOOL_OF_APP.items()}
+APPS_OF_TOOLS = {tool: uri for uri, tool in TOOL_OF_APP.items()}
 _TITLES = {APPROVALS_APP: "What waits for approval", CATALOG_APP: "The catalog of tools"}
 _NO_DOMAINS = {"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []}
 _META = {"ui": {"csp": _NO_DOMAINS, "prefersBorder": True}}
@@ -46,7 +46,7 @@ async def read_app(uri: str) -> Reading | None:
 
 async def with_html(tool: str, result: ToolResult) -> ToolResult:
     """A result of one of these tools, with what its document shows. Others stay as they are."""
-    if tool not in _APPS_OF_TOOLS or result.structured is None:
+    if tool not in APPS_OF_TOOLS or result.structured is None:
         return result
     from goat_mcp.server.apps.documents import fragment
 
