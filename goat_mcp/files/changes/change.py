@@ -78,6 +78,10 @@ class Change:
     undoes: str = ""
     not_kept: str = ""
 
+    @property
+    def kind(self) -> str:
+        return "created" if self.before is None else "removed" if self.after is None else "changed"
+
     def to_json(self) -> bytes:
         fields = asdict(self)
         del fields["id"]
@@ -130,8 +134,10 @@ class ChangeRecords:
         with suppress(FileNotFoundError):
             self._path(id).unlink()
 
-    def newest_first(self) -> list[Change]:
-        found = (self._read(id) for id in sorted(self._ids(), reverse=True))
+    def newest_first(self, since_s: float = 0.0, until_s: float = 1e10) -> list[Change]:
+        """Those that were made in that time: others are not even read."""
+        first, end = (f"{int(at_s * 1e9):020d}" for at_s in (since_s, until_s))
+        found = (self._read(id) for id in sorted(self._ids(), reverse=True) if first <= id < end)
         return [change for change in found if change is not None]
 
     def clear_up(self) -> None:
