@@ -56,7 +56,7 @@ class ShowCatalog(
 
 
 def _server(name: str, tools: Sequence[ListedTool], deferred: frozenset[str]) -> dict[str, Any]:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": tool.spec.name,
             "title": tool.spec.title,

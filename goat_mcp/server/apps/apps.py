@@ -21,8 +21,10 @@ HTML_META_KEY = "goat-mcp/html"
 TOOL_OF_APP: Mapping[str, str] = MappingProxyType({APPROVALS_APP: "show_approvals", CATALOG_APP: "show_catalog"})
 APPS_OF_TOOLS = {tool: uri for uri, tool in TOOL_OF_APP.items()}
 _TITLES = {APPROVALS_APP: "What waits for approval", CATALOG_APP: "The catalog of tools"}
-_NO_DOMAINS = {"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []}
-_META = {"ui": {"csp": _NO_DOMAINS, "prefersBorder": True}}
+_NO_DOMAINS: Mapping[str, list[str]] = {
+    name: [] for name in ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
+}
+_META: Mapping[str, Any] = {"ui": {"csp": _NO_DOMAINS, "prefersBorder": True}}
 """The documents fetch nothing from anywhere."""
 
 

@@ -108,8 +108,8 @@ async def rendered(
         page.on("console", lambda message: complain(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complain(str(error)))
         await page.route("**/*", serve)
-        await page.expose_function("callTool", call_tool)
-        await page.expose_function("openLink", open_link)
+        for name, function in (("callTool", call_tool), ("openLink", open_link)):
+            await page.expose_function(name, function)  # pyright: ignore[reportUnknownMemberType]  # its own types
         await page.goto(f"{HOST_ORIGIN}/")
         await page.evaluate(
             "job => window.openApp(job)",

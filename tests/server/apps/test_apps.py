@@ -111,7 +111,7 @@ async def test_what_waits_is_told_in_full_as_text_as_data_and_as_html(tmp_path: 
         answer = await client.call_tool("show_approvals", {})
 
     text = answer.content[0].text if answer.content[0].type == "text" else ""
-    data, html = answer.structured_content or {}, (answer.meta or {})[HTML_META_KEY]
+    data, html = _data(answer), (answer.meta or {})[HTML_META_KEY]
     said = ("Allow Bash? (mode default)", "rm -rf build", "critical: runs a command", "editor 1.0", "+new")
     assert all(part in text and part in str(data) and part in html for part in said)
     assert f"goat-mcp approve {record.short_id}" in text and f"goat-mcp approve {record.short_id}" in html
@@ -124,7 +124,7 @@ async def test_R_HTTP_3b_nobody_is_shown_the_records_of_another_principal(tmp_pa
         answer = await client.call_tool("show_approvals", {})
 
     assert "secret-of-another" not in str(answer)
-    assert (answer.structured_content or {})["waiting"] == []
+    assert _data(answer)["waiting"] == []
 
 
 async def test_R_PERM_6_no_argument_of_the_tools_decides_anything(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ async def test_a_decision_is_shown_with_who_took_it(tmp_path: Path) -> None:
     async with host(tmp_path) as client:
         answer = await client.call_tool("show_approvals", {})
 
-    (decided,) = (answer.structured_content or {})["decided"]
+    (decided,) = _data(answer)["decided"]
     assert decided["outcome"].startswith("denied by terminal") and "not on a Friday" in decided["outcome"]
     assert "Nothing waits" in str(answer.content)
 
@@ -165,7 +165,7 @@ async def test_the_catalog_is_what_this_client_sees_with_its_cost(tmp_path: Path
         listed = [tool.name for tool in (await client.list_tools()).tools]
         answer = await client.call_tool("show_catalog", {})
 
-    data = answer.structured_content or {}
+    data = _data(answer)
     assert [row["name"] for server in data["servers"] for row in server["tools"]] == listed
     assert data["tokens"] == sum(row["tokens"] for server in data["servers"] for row in server["tools"]) > 1000
     assert "Bash" not in listed and "Read" in (answer.meta or {})[HTML_META_KEY]
@@ -176,3 +176,7 @@ async def test_the_operator_can_turn_the_apps_off(tmp_path: Path) -> None:
         listed = [tool.name for tool in (await client.list_tools()).tools]
 
     assert not set(APPS) & set(listed)
+
+
+def _data(answer: Any) -> dict[str, Any]:
+    return answer.structured_content

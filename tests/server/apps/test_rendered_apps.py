@@ -100,7 +100,10 @@ async def test_what_a_tool_of_another_server_returned_is_not_shown_as_ours(tmp_p
 
 
 async def test_markup_that_got_into_the_document_runs_nothing(tmp_path: Path) -> None:
-    injected = {"content": [], "_meta": {HTML_META_KEY: "<p>shown</p><img src=x onerror=\"document.title='run'\">"}}
+    injected: dict[str, Any] = {
+        "content": [],
+        "_meta": {HTML_META_KEY: "<p>shown</p><img src=x onerror=\"document.title='run'\">"},
+    }
     async with host(tmp_path) as client, rendered(client, "show_approvals", tmp_path, result=injected) as app:
         await app.shows("shown")
         await app.page.wait_for_timeout(300)
