@@ -19,11 +19,10 @@ from goat_mcp.cli.terminal_user import (
     command_workspace,
     record_refusals,
     refuse_if_run_by_a_model,
-    unlimited_journal,
 )
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.resources import Announcements
-from goat_mcp.files.changes.journal import Journal
+from goat_mcp.files.changes.journal import UNLIMITED, Journal
 from goat_mcp.files.changes.review import OWNER, Review, StagedChanges, described
 from goat_mcp.state.directory import StateDirectory
 
@@ -139,5 +138,5 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
 
 def _here(workspace: Sequence[str]) -> Review:
     state = StateDirectory.default()
-    journal = Journal(state, unlimited_journal())
+    journal = Journal(state, UNLIMITED)
     return Review(StagedChanges(state), journal, command_workspace(workspace, state), Announcements())

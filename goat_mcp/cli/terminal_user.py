@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from goat_mcp.calls.audit import AuditLog
-    from goat_mcp.files.changes.journal import JournalLimits
     from goat_mcp.files.workspace import Workspace
     from goat_mcp.state.directory import StateDirectory
 
@@ -42,13 +40,6 @@ def command_workspace(named: Sequence[str], state: StateDirectory) -> Workspace:
     workspace = Workspace(*roots, private=(state.path,))
     _ = workspace.primary  # raises where there is none
     return workspace
-
-
-def unlimited_journal() -> JournalLimits:
-    """The limits of a journal that only adds: how much is kept is for a server to say, which knows the settings."""
-    from goat_mcp.files.changes.journal import JournalLimits
-
-    return JournalLimits(total_bytes=sys.maxsize)
 
 
 def command_audit_log(named: Sequence[str], workspace: Workspace, state: StateDirectory) -> AuditLog:

@@ -239,8 +239,8 @@ async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
 
 
 async def publish_status(gateway: Gateway) -> None:
-    """Publish what `goat-mcp status` and other programs of the user read, and start upstreams again that
-    `goat-mcp restart` names, until cancelled; nothing is left then.
+    """Publish what `goat-mcp status` and other programs of the user read, and do what the user asks of running
+    servers (`goat-mcp restart`, a cancelled call), until cancelled; nothing is left then.
 
     Nothing of it runs at start: the client's first list and what its first call needs come before.
     """
@@ -250,13 +250,21 @@ async def publish_status(gateway: Gateway) -> None:
     await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
     from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
-    from goat_mcp.gateway.status.restart_requests import RestartRequests
+    from goat_mcp.gateway.status.requests import RequestWatcher
 
     with suppress(OSError):
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
-    restarts = RestartRequests(gateway.state, os.getpid(), gateway.upstreams, gateway.telemetry, gateway.redactor)
+    running = gateway.on_demand.running()
+    requests = RequestWatcher(
+        gateway.state,
+        os.getpid(),
+        upstreams=gateway.upstreams,
+        running=running,
+        telemetry=gateway.telemetry,
+        redactor=gateway.redactor,
+    )
     warn, last_runs = gateway.telemetry.warning, gateway.last_runs
     async with anyio.create_task_group() as group:
-        group.start_soon(restarts.watch)
-        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs).run()
+        group.start_soon(requests.watch)
+        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs, running).run()

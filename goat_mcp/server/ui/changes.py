@@ -18,7 +18,7 @@ HEARTBEAT_S = 15.0
 MAX_STREAMS = 16
 _FILES = (
     *("approvals.db", "approvals.db-wal", "calls.db", "calls.db-wal", "goat.lock", "goat-mcp.db", "goat-mcp.db-wal"),
-    *("status", "restarts", "running", "review", "plans", "trust"),
+    *("status", "requests", "review", "plans", "trust"),
 )
 """Files that change, and folders whose files are replaced."""
 
