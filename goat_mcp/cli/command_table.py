@@ -8,10 +8,20 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("demo", "install", "uninstall", "import", "eject", "serve"),
     "Servers": ("add", "remove", "enable", "disable", "restart", "auth", "lock"),
     "Change": ("call", "undo", "config", "secret"),
-    "See": ("ui", "list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Decide": ("why", "rules", "plan", "review", "trust"),
+    "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
+    "Decide": ("ui", "why", "rules", "plan", "review", "trust"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
+
+TOGETHER: Mapping[str, tuple[str, str]] = {
+    "add": ("remove", "Add or take out servers."),
+    "enable": ("disable", "Use it or not."),
+    "status": ("logs", "See what runs, and how."),
+    "approve": ("deny", "Answer what waits."),
+    "plan": ("review", "See plans and changes."),
+    "help": ("version", "Explain; see versions."),
+}
+"""Commands that share a line in the program's help, so that it fits one screen: the second one, and the summary."""
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "add": (

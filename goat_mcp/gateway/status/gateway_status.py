@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.sandbox import SandboxState
 
 STATUS_URI = "goat://status"
-_OPERATORS = (
-    *("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys", "running"),
-)
+_OPERATORS = ("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys", "running")
 _OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
