@@ -105,7 +105,7 @@ class Desk:
             text=True,
         )
         try:
-            link = json.loads(_first_line(process))["url"]
+            link: str = json.loads(_first_line(process))["url"]
             parts = urlsplit(link)
             self.origin = f"{parts.scheme}://{parts.netloc}"
             self._links.append(link)
