@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from goat_mcp.calls.audit import AuditLog
-    from goat_mcp.files.changes.journal import JournalLimits
     from goat_mcp.files.workspace import Workspace
     from goat_mcp.state.directory import StateDirectory
 
@@ -44,23 +42,11 @@ def command_workspace(named: Sequence[str], state: StateDirectory) -> Workspace:
     return workspace
 
 
-def unlimited_journal() -> JournalLimits:
-    """The limits of a journal that only adds: how much is kept is for a server to say, which knows the settings."""
-    from goat_mcp.files.changes.journal import JournalLimits
-
-    return JournalLimits(total_bytes=sys.maxsize)
-
-
 def command_audit_log(named: Sequence[str], workspace: Workspace, state: StateDirectory) -> AuditLog:
     """That of the settings in force here. Raises `BrokenSettings` where it cannot be written."""
-    from goat_mcp.core.redaction import Redactor, secrets_among
-    from goat_mcp.gateway.build.audit import audit_log
-    from goat_mcp.settings.loading import load_settings
-    from goat_mcp.state.telemetry import Telemetry
+    from goat_mcp.gateway.build.audit import users_audit_log
 
-    settings = load_settings({"workspace": named} if named else {}, state=state)
-    redactor = Redactor(secrets_among(os.environ))
-    return audit_log(settings.audit, state, workspace.roots, redactor, Telemetry("error", redactor))
+    return users_audit_log(named, workspace, state)
 
 
 @contextmanager

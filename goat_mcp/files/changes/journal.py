@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -32,6 +33,11 @@ class JournalLimits:
 
     total_bytes: int = 1024 * 1024 * 1024
     days: int = 30
+
+    @classmethod
+    def unlimited(cls) -> JournalLimits:
+        """Of a journal that only adds: how much is kept is for a server to say, which knows the settings."""
+        return cls(total_bytes=sys.maxsize)
 
 
 @dataclass(frozen=True, slots=True)
