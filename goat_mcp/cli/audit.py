@@ -128,7 +128,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
     path = _path(file, config)
     with _Readable(path), waiting_for("reading the record of calls"):
         found = verification.verify(path, expected=expected)
-    click.echo(json.dumps(_document(path, found)) if as_json else _in_words(found))
+    click.echo(json.dumps(_document(path, found)) if as_json else found.in_words)
     if not found.is_intact:
         sys.exit(USAGE)
 
@@ -236,6 +236,8 @@ def _no_such_calls(wanted: CallFilter) -> str:
 
 
 def _print_calls(calls: list[dict[str, Any]]) -> None:
+    from goat_mcp.calls.audit.records import outcome_of, reason_of
+
     if console().is_terminal:
         for call in calls:
             _print_call(call)
@@ -247,9 +249,9 @@ def _print_calls(calls: list[dict[str, Any]]) -> None:
             str(call.get("ts")),
             str(call.get("tool")),
             str(call.get("decision", "")),
-            _outcome(call),
+            outcome_of(call),
             str(call.get("duration_ms", "")),
-            _reason(call),
+            reason_of(call),
             str(call.get("client", "")),
             json.dumps(call["arguments"], ensure_ascii=False) if "arguments" in call else "",
             str(call.get("result_chars") or ""),
@@ -264,7 +266,9 @@ def _print_call(call: Mapping[str, Any]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    outcome, took, size = _outcome(call), call.get("duration_ms"), call.get("result_chars")
+    from goat_mcp.calls.audit.records import outcome_of, why_of
+
+    outcome, took, size = outcome_of(call), call.get("duration_ms"), call.get("result_chars")
     when = str(call.get("ts"))[:19].replace("T", " ") + "Z"
     head = Text.assemble(
         f"{when}  ",
@@ -273,8 +277,8 @@ def _print_call(call: Mapping[str, Any]) -> None:
         (outcome, "green" if outcome == "ok" else "red"),
         f"  {took:.0f} ms" if took is not None else "",
     )
-    decision = " by ".join(part for part in (str(call.get("decision", "")), _reason(call)) if part)
-    facts = [decision, str(call.get("client", "")), f"{size} characters" if size else "", f"call {call.get('call_id')}"]
+    size = f"{size} characters" if size else ""
+    facts = [why_of(call), str(call.get("client", "")), size, f"call {call.get('call_id')}"]
     arguments = [f"{name}: {_one_line(value)}" for name, value in call.get("arguments", {}).items()]
     out = console()
     out.print(head)
@@ -284,16 +288,6 @@ def _print_call(call: Mapping[str, Any]) -> None:
 
 def _one_line(value: Any) -> str:
     return value.replace("\n", "\\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _outcome(call: Mapping[str, Any]) -> str:
-    return str(call.get("error_code") or "ok") if "ended" in call else "none recorded"
-
-
-def _reason(call: Mapping[str, Any]) -> str:
-    """Who decided and why: `rule Bash(ls)`, `mode default`, `user: mode default, allowed once by the user`."""
-    by, rule = str(call.get("by") or ""), str(call.get("rule") or "")
-    return rule if not by or rule.startswith(f"{by} ") else f"{by}: {rule}"
 
 
 def _document(path: Path, found: Verification) -> dict[str, Any]:
@@ -308,18 +302,6 @@ def _document(path: Path, found: Verification) -> dict[str, Any]:
         "bad": None if found.bad is None else {"place": found.bad.location, "problem": found.bad.problem},
         "gaps": [{"place": gap.location, "problem": gap.problem} for gap in found.gaps],
     }
-
-
-def _in_words(found: Verification) -> str:
-    lines = [f"gap: {gap.location} {gap.problem}" for gap in found.gaps if gap != found.bad]
-    if found.bad is not None:
-        return "\n".join([*lines, f"not intact: {found.bad.location} {found.bad.problem}"])
-    files = f"{len(found.files)} file{'s' if len(found.files) != 1 else ''}"
-    lines.append(f"intact: {found.events} events in {files}, numbers {found.first_seq} to {found.last_seq}")
-    if found.first_seq > 1:
-        lines.append(f"Those before number {found.first_seq} were in files that are not kept any more.")
-    lines.append(f"head: {found.head}")
-    return "\n".join(lines)
 
 
 def _cell(value: Any) -> Any:

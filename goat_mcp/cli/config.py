@@ -13,18 +13,19 @@ import click
 from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
-from goat_mcp.cli.own_file import edit_alone
 from goat_mcp.cli.preset import preset
-from goat_mcp.cli.settings_file import edited_settings, settings_path, value_in, without_key
+from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.settings_file import in_project as project_flag
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.gateway.settings_edit import edited_settings, settings_path, value_in, without_key
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import ENV_PREFIX, SECRET_NAMES, Settings, path_keys, setting_keys, setting_types
 from goat_mcp.settings.view import ConfigView
 from goat_mcp.settings.watched_settings import FOLLOWED
 from goat_mcp.settings.yaml_text import edited_yaml, read_yaml
+from goat_mcp.state.file_edit import edit_alone
 
 if TYPE_CHECKING:
     from goat_mcp.gateway.settings_check import FileProblem
@@ -173,9 +174,10 @@ def _write(key: str, edit: Callable[[str], str], in_project: bool, dry_run: bool
     is_followed = key in FOLLOWED
     if as_json:
         now = _fields(settings, key) if _is_known(key) and not dry_run else {}
-        click.echo(json.dumps({"key": key, **change.fields(dry_run=dry_run), "followed": is_followed, "now": now}))
+        facts = {"key": key, **edit_fields(change, dry_run=dry_run), "followed": is_followed, "now": now}
+        click.echo(json.dumps(facts))
         return exit_codes.OK
-    change.say(dry_run=dry_run, are_followed=is_followed)
+    say_edit(change, dry_run=dry_run, are_followed=is_followed)
     source = settings.source_of(key)
     expected = ("file", "default", "project") if in_project else ("file", "default")
     if not dry_run and source not in expected:

@@ -9,14 +9,15 @@ import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
-from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff, shown_diff
-from goat_mcp.cli.hosts.host_file import replace_bytes
+from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.table import host_named, written_host
 from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
 from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.gateway.shown_change import shown_diff
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_edit import replace_bytes
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from goat_mcp.cli.host_changes import restart_hint, say_diff, shown_diff
+from goat_mcp.cli.host_changes import restart_hint, say_diff
 from goat_mcp.cli.hosts.host import WorkspaceSource
 from goat_mcp.cli.hosts.importing import ImportPlan, SourcePlan
 from goat_mcp.cli.hosts.merging import ImportOutcome, MergedServer
@@ -19,6 +19,7 @@ from goat_mcp.cli.install_options import settings_name_workspace
 from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.workspace_choice import workspace_note
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.gateway.shown_change import shown_diff
 
 _WORDS = {
     ImportOutcome.IMPORTED: "imported",

@@ -14,11 +14,11 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import OK, USAGE
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
-from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff, shown_diff
+from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_diff
 from goat_mcp.cli.host_changes import windows_home as windows_home_flag
 from goat_mcp.cli.hosts.host import Host, HostEnvironment, WorkspaceSource
 from goat_mcp.cli.hosts.host_file import HostFile
-from goat_mcp.cli.hosts.importing import Change, new_entry, plan_install, write_host
+from goat_mcp.cli.hosts.importing import new_entry, plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import NO_OPTIONS, OWN_NAME, ServeOptions, own_names
 from goat_mcp.cli.hosts.sources import Source, Unreadable, is_here, one_source, readable_sources
 from goat_mcp.cli.hosts.table import HOSTS, hosts_in, known_hosts
@@ -27,7 +27,9 @@ from goat_mcp.cli.install_options import checked_options, settings_name_workspac
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.gateway.shown_change import shown_diff
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from goat_mcp.state.file_edit import Change
 
 _GENERIC = Host("json", "any other host", "json", ("mcpServers",))
 """The notation that most hosts share."""

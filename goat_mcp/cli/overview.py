@@ -6,12 +6,9 @@ and `doctor`.
 
 from __future__ import annotations
 
-import json
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,10 +19,10 @@ from goat_mcp.cli.hosts.table import hosts_in, written_host
 from goat_mcp.cli.hosts.this_account import this_account
 from goat_mcp.cli.server_records import age, last_runs
 from goat_mcp.cli.terminal import escaped
-from goat_mcp.core.errors import ToolError
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.core.version import __version__
-from goat_mcp.state.directory import StateDirectory, config_folder, own_upstreams_file
+from goat_mcp.settings.upstream_files import configured_servers, entries_in, upstream_files
+from goat_mcp.state.directory import StateDirectory
 
 MAX_WIDTH = 100
 _LABEL_CHARS = 10
@@ -34,7 +31,6 @@ _MAX_SERVERS = 4
 _MAX_PROCESSES = 2
 _MAX_STEPS = 4
 _MAX_LINES = {"Hosts": 4, "Servers": 5, "Running": 3, "Waiting": 2, "Next": 4}
-_SETTINGS_FILE = "goat-mcp.yaml"
 
 
 def show_overview() -> None:
@@ -44,7 +40,7 @@ def show_overview() -> None:
     running = _running(state) if has_state else []
     with_us, stale, without, broken, theirs = _hosts()
     servers = _servers(running)
-    unreadable = [file.name for file in _upstream_files() if _entries_in(file) is None]
+    unreadable = [file.name for file in upstream_files() if entries_in(file) is None]
     waiting = _waiting(state) if has_state else []
     width = min(shutil.get_terminal_size().columns, MAX_WIDTH) - 1 - _LABEL_CHARS
     sections = {
@@ -134,7 +130,7 @@ def _servers(running: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         for run in last_runs().values()
         if run.failed_at_s > run.worked_at_s
     }
-    for name, entry in _entries().items():
+    for name, entry in configured_servers().items():
         is_off = mapping(entry).get("disabled") is True
         found.setdefault(name, "off" if is_off else failed.get(name, "no failure is known"))
     return found
@@ -142,34 +138,6 @@ def _servers(running: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def _counted(tools: Any, entry: Mapping[str, Any]) -> str:
     return f"{entry.get('state')}, {tools} tool{'' if tools == 1 else 's'}"
-
-
-def _entries() -> dict[str, Any]:
-    """Those of the user's own files of servers."""
-    return {name: entry for file in _upstream_files() for name, entry in (_entries_in(file) or {}).items()}
-
-
-def _entries_in(file: Path) -> Mapping[str, Any] | None:
-    """None if it cannot be read. One that is not there has none."""
-    try:
-        return mapping(mapping(json.loads(file.read_bytes())).get("mcpServers"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _upstream_files() -> list[Path]:
-    """The files that the user's settings name, else the user's own one."""
-    settings = config_folder() / _SETTINGS_FILE
-    if settings.is_file():
-        from goat_mcp.settings.yaml_text import read_yaml
-
-        with suppress(OSError, ValueError, ToolError):  # `doctor` says what is wrong with the file
-            tree = read_yaml(settings.read_text("utf-8"))
-            if "upstreams" in tree:
-                return [settings.parent / Path(str(name)).expanduser() for name in items(tree["upstreams"])]
-    return [own_upstreams_file()]
 
 
 def _server_lines(servers: Mapping[str, str], unreadable: Sequence[str], width: int) -> list[str]:

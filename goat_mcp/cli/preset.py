@@ -12,6 +12,7 @@ from goat_mcp.catalog.presets import PRESET_PREFIX, own_presets
 from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
+from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.settings_file import in_project as project_flag
 from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -40,9 +41,9 @@ def preset(names: Sequence[str], all_tools: bool, in_project: bool, dry_run: boo
     if not names and not all_tools:
         return _list(load_settings({}), as_json)
     refuse_a_model(dry_run, "change settings")
-    from goat_mcp.cli.own_file import edit_alone
-    from goat_mcp.cli.settings_file import edited_settings, without_key
+    from goat_mcp.gateway.settings_edit import edited_settings, without_key
     from goat_mcp.settings.yaml_text import edited_yaml
+    from goat_mcp.state.file_edit import edit_alone
 
     known = _presets(load_settings({}))
     chosen = [name.removeprefix(PRESET_PREFIX) for name in names]
@@ -60,9 +61,9 @@ def preset(names: Sequence[str], all_tools: bool, in_project: bool, dry_run: boo
         if not dry_run:
             edit.write()
     if as_json:
-        click.echo(json.dumps({"presets": chosen, **edit.fields(dry_run=dry_run)}))
+        click.echo(json.dumps({"presets": chosen, **edit_fields(edit, dry_run=dry_run)}))
     else:
-        edit.say(dry_run=dry_run)
+        say_edit(edit, dry_run=dry_run)
         _warn_if_other_decides(chosen, dry_run)
     return exit_codes.OK
 

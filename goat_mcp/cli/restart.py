@@ -11,11 +11,11 @@ import click
 
 from goat_mcp.cli import exit_codes, flags
 from goat_mcp.cli.own_servers import no_server, servers_to_change, users_files
-from goat_mcp.cli.running_servers import running, who
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.gateway.status.restart_requests import STARTS_WITHIN_S, RestartRequest
+from goat_mcp.gateway.status.running_servers import running, who
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 

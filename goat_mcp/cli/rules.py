@@ -16,21 +16,20 @@ from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.remembered import RememberedRule
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run
-from goat_mcp.cli.listed_rules import (
-    listed_rules,
-    place_of,
-    remembered_fields,
-    remembered_here,
-    remembered_rules,
-)
-from goat_mcp.cli.own_file import edit_alone
-from goat_mcp.cli.rule_edits import RuleChange, changed_rules, removed_rules
+from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.why import why
-from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.gateway.rules.edits import RuleChange, changed_rules, forgotten_rules, removed_rules
+from goat_mcp.gateway.rules.listed import (
+    listed_rules,
+    place_of,
+    remembered_fields,
+    remembered_rules,
+)
+from goat_mcp.gateway.rules.words import meaning
 from goat_mcp.settings.loading import load_settings
+from goat_mcp.state.file_edit import edit_alone
 
 
 @click.group(invoke_without_command=True)
@@ -57,7 +56,7 @@ def list_rules(as_json: bool, **selection: Any) -> None:
 def _list(as_json: bool, selection: dict[str, Any]) -> None:
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
-    found = listed_rules(settings)
+    found = listed_rules(settings, _warn)
     if as_json:
         click.echo(json.dumps([one.fields() for one in found]))
         return
@@ -91,7 +90,7 @@ def _change(effect: Effect, what: str) -> None:
         with edit_alone():
             change = changed_rules(effect, texts, in_project=in_project, expires=expires, dry_run=dry_run)
         if as_json:
-            click.echo(json.dumps(change.fields(dry_run=dry_run)))
+            click.echo(json.dumps(_fields(change, dry_run=dry_run)))
         else:
             _say(change, dry_run)
 
@@ -102,7 +101,7 @@ _change(Effect.DENY, "Refuse calls in every mode: goat-mcp rules deny 'Read(./se
 
 
 def _say(change: RuleChange, dry_run: bool) -> None:
-    change.edit.say(dry_run=dry_run)
+    say_edit(change.edit, dry_run=dry_run)
     for line in change.lines(dry_run=dry_run):
         say(line)
 
@@ -122,7 +121,7 @@ def remove(which: Sequence[str], dry_run: bool, as_json: bool) -> None:
         changes, gone = removed_rules(which, dry_run=dry_run)
     forgotten = [] if dry_run else _forget([one.id for one in gone])
     if as_json:
-        edits = [change.fields(dry_run=dry_run) for change in changes]
+        edits = [_fields(change, dry_run=dry_run) for change in changes]
         click.echo(json.dumps({"files": edits, "forgotten": [remembered_fields(one) for one in forgotten]}))
         return
     for change in changes:
@@ -146,26 +145,30 @@ def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> Non
 
 
 def _forget(which: Sequence[str], workspace: Sequence[Path] = ()) -> list[RememberedRule]:
-    """Raises `ToolError`, and then nothing is forgotten, if one is not there."""
-    if not which:
-        return []
-    remembered = remembered_rules(workspace)
-    known = {name for one in remembered_here(remembered) for name in (one.id, one.rule.text)}
-    if unknown := [one for one in which if one not in known]:
-        raise ToolError(
-            ErrorCode.NOT_FOUND,
-            f"no remembered rule {unknown[0]!r:.200} in this workspace; {did_you_mean(unknown[0], known)}".rstrip("; "),
-            "See goat-mcp rules. To take a rule out of a settings file: goat-mcp rules remove RULE.",
-        )
-    gone: list[RememberedRule] = []
-    for one in dict.fromkeys(which):
-        try:
-            gone += remembered.forget(one)
-        except OSError as problem:
-            raise ToolError(
-                ErrorCode.IO, f"{remembered.path} cannot be written: {problem.strerror or problem}", "Nothing was lost."
-            ) from None
-    return gone
+    return forgotten_rules(which, remembered_rules(workspace, _warn))
+
+
+def _warn(event: str, **facts: Any) -> None:
+    say(f"goat-mcp: {event}: {facts.get('path')}: {facts.get('problem')}", err=True)
+
+
+def _fields(change: RuleChange, *, dry_run: bool) -> dict[str, Any]:
+    """For `--json`."""
+    return {
+        "effect": change.effect.value if change.effect is not None else None,
+        "rules": [
+            {"rule": rule.text, "means": meaning(change.effect, rule), "until_s": rule.until_s}
+            for rule in change.rules
+            if change.effect is not None
+        ],
+        "removed": [{"effect": effect.value, "rule": text} for effect, text in change.removed],
+        "ended": list(change.ended),
+        "stricter": [
+            {"effect": one.effect.value, "rule": one.rule.text, "origin": one.origin} for one in change.winners
+        ],
+        "notes": list(change.notes),
+        **edit_fields(change.edit, dry_run=dry_run),
+    }
 
 
 def _workspace_here(named: Sequence[str]) -> Sequence[Path]:

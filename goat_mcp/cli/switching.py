@@ -17,11 +17,11 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.catalog.filter import CatalogFilter, labels_of
 from goat_mcp.catalog.presets import PRESET_PREFIX, own_presets
 from goat_mcp.cli import exit_codes
-from goat_mcp.cli.host_changes import refuse_a_model, shown_diff
-from goat_mcp.cli.own_file import edit_alone, say_change, write_change
+from goat_mcp.cli.host_changes import refuse_a_model
+from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.own_servers import OwnServer, servers_called, servers_in, users_files
-from goat_mcp.cli.running_servers import fields, readers_of, say_followers
-from goat_mcp.cli.settings_file import SettingsEdit, edited_settings
+from goat_mcp.cli.running_servers import say_followers
+from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
@@ -31,10 +31,14 @@ from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.tools import ToolSelection
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.gateway.settings_edit import SettingsEdit, edited_settings
+from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import Settings
 from goat_mcp.settings.watched_settings import AT_START_ONLY
 from goat_mcp.settings.yaml_text import edited_list, read_yaml
+from goat_mcp.state.file_edit import edit_alone, write_change
 
 Kind = Literal["server", "tool"]
 
@@ -74,7 +78,7 @@ def switch(names: Sequence[str], *, on: bool, kind: Kind | None, project: bool, 
         else:
             say(f"{change.path} says so already.")
     if edit is not None:
-        edit.say(dry_run=dry_run)
+        say_edit(edit, dry_run=dry_run)
     for note in notes:
         say(f"goat-mcp: {note}", err=True)
     return exit_codes.OK
@@ -259,6 +263,6 @@ def _document(
         for change in changes
     ]
     if edit is not None:
-        told = edit.fields(dry_run=dry_run)
+        told = edit_fields(edit, dry_run=dry_run)
         files.append({key: told[key] for key in ("file", "changed", "diff", "running")})
     return {"enabled": on, "switched": switched, "files": files, "notes": list(notes), "dry_run": dry_run}

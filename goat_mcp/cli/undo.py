@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import click
@@ -20,16 +20,11 @@ from goat_mcp.cli.terminal_user import (
     record_refusals,
     refuse_if_run_by_a_model,
 )
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.change import UNDO, Author, Change
 from goat_mcp.files.changes.journal import Journal, JournalLimits
 from goat_mcp.files.changes.undo import Undo, UndoAttempt, undone_ids
 from goat_mcp.state.directory import StateDirectory
-
-if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.calls.audit import AuditLog
 
 
 @click.command()
@@ -62,54 +57,22 @@ def undo(
     if not dry_run:
         with record_refusals(workspace, UNDO):
             refuse_if_run_by_a_model("undo changes")
-    chosen = _chosen(undo, last or 1, call_id)
+    chosen = undo.last(last or 1) if call_id is None else undo.of_call(call_id)
     if dry_run:
         attempts = anyio.run(lambda: undo.run(chosen, dry_run=True))
     else:
-        attempts = anyio.run(_recorded, undo, chosen, command_audit_log(workspace, here, state))
+        log = command_audit_log(workspace, here, state)
+        attempts = anyio.run(undo.run_recorded, chosen, log, "terminal", "goat-mcp undo")
     if as_json:
         click.echo(json.dumps({"undo_id": undo_id, "changes": [_described(attempt) for attempt in attempts]}))
     else:
         for attempt in attempts:
-            say(_attempt_line(attempt))
+            say(attempt.in_words)
         if any(attempt.outcome == "undone" for attempt in attempts):
             say(f"To take this back: goat-mcp undo --call {undo_id}")
         if not attempts:
             say("Nothing to undo in this workspace.")
     return TOOL_ERROR if any(attempt.outcome == "refused" for attempt in attempts) else OK
-
-
-async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[UndoAttempt]:
-    if not chosen:
-        return []
-    author = undo.author
-    ctx = ToolContext(
-        call_id=author.call_id, session_key=author.session, principal=author.principal, client_name="goat-mcp undo"
-    )
-    calls = ", ".join(dict.fromkeys(change.author.call_id for change in chosen))
-    changes = {"changes": [change.id for change in chosen]}
-    async with log.user_action(UNDO, changes, ctx, f"terminal, calls {calls}") as refused:
-        attempts = await undo.run(chosen)
-        refused += [str(attempt.code) for attempt in attempts if attempt.code is not None]
-    return attempts
-
-
-def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:
-    changes = undo.newest_first()
-    undone = undone_ids(changes)
-    if call_id is None:
-        return [change for change in changes if change.author.tool != UNDO and change.id not in undone][:last]
-    found = [change for change in changes if call_id and change.author.call_id.startswith(call_id)]
-    calls = {change.author.call_id for change in found}
-    if call_id in calls:
-        found = [change for change in found if change.author.call_id == call_id]
-    elif len(calls) != 1:
-        what = f"{len(calls)} calls begin with {call_id!r}" if calls else f"no change of a call {call_id!r} here"
-        raise ToolError(ErrorCode.NOT_FOUND, what, "See goat-mcp undo --list.")
-    left = [change for change in found if change.id not in undone]
-    if not left:
-        raise ToolError(ErrorCode.NO_CHANGE, f"call {call_id} is undone already", "See goat-mcp undo --list.")
-    return left
 
 
 def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -> None:
@@ -124,7 +87,7 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
             change.author.call_id,
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(change.at_s)),
             change.author.tool,
-            _kind(change),
+            change.kind,
             str(change.path),
             "undone" if change.id in undone else "cannot be undone" if change.not_kept else "",
             "" if change.author.principal == LOCAL else change.author.principal,
@@ -134,23 +97,6 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
     print_table(("call", "time", "tool", "change", "file", "note", "principal"), rows)
     if not shown:
         say("No changes in this workspace.")
-
-
-def _attempt_line(attempt: UndoAttempt) -> str:
-    change = attempt.change
-    match attempt.outcome:
-        case "refused":
-            return f"not undone: {attempt.why}. {attempt.suggestion}"
-        case "nothing_to_do":
-            return f"nothing to undo: {change.path} is as it was before {change.author.tool} {change.author.call_id}"
-        case outcome:
-            what = "removed again" if change.before is None else "restored"
-            done = what if outcome == "undone" else f"would be {what}"
-            return f"{done}: {change.path} ({change.author.tool} {change.author.call_id})"
-
-
-def _kind(change: Change) -> str:
-    return "created" if change.before is None else "removed" if change.after is None else "changed"
 
 
 def _described(attempt: UndoAttempt) -> dict[str, Any]:
@@ -169,6 +115,6 @@ def _fields(change: Change) -> dict[str, Any]:
         "tool": change.author.tool,
         "at_s": change.at_s,
         "path": str(change.path),
-        "kind": _kind(change),
+        "kind": change.kind,
         "not_kept": change.not_kept,
     }

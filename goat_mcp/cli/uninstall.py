@@ -11,11 +11,9 @@ from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
 from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, say_change
 from goat_mcp.cli.host_changes import windows_home as windows_home_flag
-from goat_mcp.cli.hosts.host_file import replace_bytes
-from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.sources import one_source
 from goat_mcp.cli.hosts.this_account import chosen_host, this_account
-from goat_mcp.cli.hosts.uninstall import plan_uninstall
+from goat_mcp.cli.hosts.uninstall import plan_uninstall, write_uninstall
 from goat_mcp.state.directory import StateDirectory
 
 
@@ -34,9 +32,7 @@ def uninstall(host: str, project: Path | None, windows_home: str | None, dry_run
     source = one_source(chosen_host(host, environment, in_project=folder is not None), environment, folder)
     is_as_it_was, change = plan_uninstall(source, state)
     if change.is_one and not dry_run:
-        replace_bytes(change.path, change.after, was=change.before)
-        if is_as_it_was:
-            Receipts(state, change.path).drop_last()
+        write_uninstall(change, state, is_as_it_was=is_as_it_was)
     say_change(
         source,
         change,

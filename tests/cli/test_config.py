@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.cli.settings_file import edited_settings
+from goat_mcp.gateway.settings_edit import edited_settings
 from goat_mcp.settings.settings import path_keys
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.trust.project import project_say, whole_project

@@ -6,7 +6,7 @@ import pytest
 
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.rule import parse_rule
-from goat_mcp.cli.rule_words import meaning, stricter
+from goat_mcp.gateway.rules.words import meaning, stricter
 
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
 

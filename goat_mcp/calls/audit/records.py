@@ -160,6 +160,22 @@ def last_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str, Any
     return list(calls.values())
 
 
+def outcome_of(call: Mapping[str, Any]) -> str:
+    """`ok`, the error's code, or that none was recorded: of a call as `last_calls` has it."""
+    return str(call.get("error_code") or "ok") if "ended" in call else "none recorded"
+
+
+def reason_of(call: Mapping[str, Any]) -> str:
+    """Who decided and why: `rule Bash(ls)`, `mode default`, `user: mode default, allowed once by the user`."""
+    by, rule = str(call.get("by") or ""), str(call.get("rule") or "")
+    return rule if not by or rule.startswith(f"{by} ") else f"{by}: {rule}"
+
+
+def why_of(call: Mapping[str, Any]) -> str:
+    """The decision with its reason: `allow by mode default`."""
+    return " by ".join(part for part in (str(call.get("decision", "")), reason_of(call)) if part)
+
+
 def parse_since(text: str, now: datetime) -> datetime:
     """`2026-11-22`, `2026-11-22T10:00:00Z`, or `30m`, `12h`, `7d` before now. Raises `InvalidTime`."""
     if text[:-1].isdigit() and len(text) <= 7 and text[-1:] in _UNITS:

@@ -6,7 +6,9 @@ A tail that was cut off, or lines that were all rewritten from some point on, sh
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +37,7 @@ class Verification:
     """The result. `bad` is the first line that is not as it was written, None if all are.
 
     `gaps` are marked by the writers themselves: a line torn by a crash, calls that could not be recorded on a full
-    disk. They are no forgeries, but a reader should know them.
+    disk. They are no forgeries, but a reader should know them. `is_finished` is False if the time was over before.
     """
 
     events: int = 0
@@ -45,10 +47,26 @@ class Verification:
     head: str = ""
     bad: RecordFault | None = None
     gaps: list[RecordFault] = field(default_factory=list[RecordFault])
+    is_finished: bool = True
 
     @property
     def is_intact(self) -> bool:
         return self.bad is None
+
+    @property
+    def in_words(self) -> str:
+        """For people, on the terminal and on the page alike."""
+        lines = [f"gap: {gap.location} {gap.problem}" for gap in self.gaps if gap != self.bad]
+        if self.bad is not None:
+            return "\n".join([*lines, f"not intact: {self.bad.location} {self.bad.problem}"])
+        if not self.is_finished:
+            return "\n".join([*lines, f"not finished: the first {self.events} events are intact, more were not read"])
+        files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
+        lines.append(f"intact: {self.events} events in {files}, numbers {self.first_seq} to {self.last_seq}")
+        if self.first_seq > 1:
+            lines.append(f"Those before number {self.first_seq} were in files that are not kept any more.")
+        lines.append(f"head: {self.head}")
+        return "\n".join(lines)
 
 
 def parse_head(text: str) -> tuple[int, str]:
@@ -59,13 +77,14 @@ def parse_head(text: str) -> tuple[int, str]:
     return int(match.group("seq") or 0), match.group("hash")
 
 
-def verify(path: Path, *, expected: tuple[int, str] | None = None) -> Verification:
+def verify(path: Path, *, expected: tuple[int, str] | None = None, timeout_s: float = math.inf) -> Verification:
     """Read the record from its oldest kept line. Raises `OSError` if there is none.
 
-    `expected` is a head kept from an earlier time: it must be among the lines.
+    `expected` is a head kept from an earlier time: it must be among the lines. After `timeout_s` no more is read.
     """
     with record_files(path) as record:
         chain = _Chain(Verification(files=[Path(str(file.name)).name for _, file, _ in record.files]), expected)
+        chain.give_up_s = time.monotonic() + timeout_s
         chain.read(record.lines(), [number for number, _, _ in record.files])
     return chain.found
 
@@ -89,6 +108,7 @@ class _ParsedLine:
 class _Chain:
     def __init__(self, found: Verification, expected: tuple[int, str] | None) -> None:
         self.found = found
+        self.give_up_s = math.inf
         self._expected = expected
         self._seen_expected = expected is None
         self._before: _ParsedLine | None = None
@@ -102,6 +122,9 @@ class _Chain:
         file: Path | None = None
         waiting: _ParsedLine | None = None
         for line in lines:
+            if time.monotonic() > self.give_up_s:
+                self.found.is_finished = False
+                return
             read = _parse(line)
             if waiting is not None and not self._take(waiting, followed_by=read):
                 return

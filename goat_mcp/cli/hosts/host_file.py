@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,15 +11,11 @@ from typing import Any, cast
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
 from goat_mcp.cli.hosts.toml_text import NotToml, edited_toml, read_toml
-from goat_mcp.core import posix
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
-from goat_mcp.state.private_file import new_file
+from goat_mcp.state.file_edit import read_bytes
 
-MAX_BYTES = 32 * 1024 * 1024
-"""Some hosts keep more than servers in it."""
 _MARK = "\ufeff"
-_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True)
@@ -139,67 +131,3 @@ class HostFile:
 def read_host_file(host: Host, path: Path, root: Sequence[str] = ()) -> HostFile:
     """The file as it is now; one that is not there is empty. Raises `ToolError(IO)`."""
     return HostFile(host, path, read_bytes(path), tuple(root) or host.root)
-
-
-def read_bytes(path: Path) -> bytes | None:
-    """What a file holds; None if there is none. Raises `ToolError(IO)`."""
-    try:
-        # A pipe that nobody writes to must not hold us up.
-        descriptor = os.open(path, os.O_RDONLY | posix.O_NONBLOCK | posix.O_BINARY)
-    except FileNotFoundError:
-        return None
-    except OSError as problem:
-        raise _unusable(path, problem.strerror or str(problem)) from None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(descriptor)
-        raise _unusable(path, "is not a file")
-    with os.fdopen(descriptor, "rb") as file:
-        if found.st_size > MAX_BYTES:
-            raise _unusable(path, f"holds more than {MAX_BYTES // 1024 // 1024} MiB")
-        return file.read(MAX_BYTES + 1)
-
-
-def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private: bool = False) -> None:
-    """Make `data` all that the file holds, in one step; None: no file any more. Links, its rights and its owner stay.
-
-    `private`: nobody else may read it from now on, as with a file that was not there. Raises `ToolError`, with STALE
-    where it no longer holds what it `was`.
-    """
-    real = path.resolve()
-    try:
-        real.parent.mkdir(parents=True, exist_ok=True)
-        if data is None:
-            _check_unchanged(path, was)
-            real.unlink(missing_ok=True)
-            return
-        mode, owner = 0o600, None
-        with contextlib.suppress(FileNotFoundError):
-            found = real.stat()
-            if not found.st_mode & _WRITABLE:
-                raise _unusable(path, "is write-protected")
-            mode = stat.S_IMODE(found.st_mode) & (0o700 if private else 0o7777)
-            owner = found.st_uid, found.st_gid
-        temp = real.with_name(f".{real.name}.goat-{secrets.token_hex(4)}")
-        with new_file(temp, data):
-            if owner is not None and owner[0] != temp.stat().st_uid:
-                posix.chown(temp, *owner)  # root may; a file of anybody else's is refused
-            if stat.S_IMODE(temp.stat().st_mode) != mode and owner is not None:
-                temp.chmod(mode)  # on a drive of Windows in WSL it is the same already, and this is refused
-            _check_unchanged(path, was)
-            temp.replace(real)
-    except OSError as problem:
-        raise _unusable(path, problem.strerror or str(problem)) from None
-
-
-def _check_unchanged(path: Path, was: bytes | None) -> None:
-    if read_bytes(path) != was:
-        raise ToolError(
-            ErrorCode.STALE,
-            f"{path} was changed by another program meanwhile",
-            "Nothing was changed. Try again; if the file belongs to a host that is running, quit that first.",
-        )
-
-
-def _unusable(path: Path, why: str) -> ToolError:
-    return ToolError(ErrorCode.IO, f"{path}: {why}", "Nothing was changed.")

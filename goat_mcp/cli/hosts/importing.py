@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
-from goat_mcp.cli.hosts.host_file import HostFile, read_host_file, replace_bytes
+from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.merging import ImportOutcome, MergedServer, Merging
 from goat_mcp.cli.hosts.own_entry import (
     NO_OPTIONS,
@@ -34,24 +34,12 @@ from goat_mcp.cli.hosts.translate import Translated, plain_text_note, translated
 from goat_mcp.cli.hosts.wsl_entry import through_wsl
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
+from goat_mcp.state.file_edit import Change, replace_bytes
 from goat_mcp.state.secret_store import SecretStore, SecretTrouble
 
 _OURS = Host("goat-mcp", "goat-mcp", "json", ("mcpServers",))
 _HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")
 """Variables that decide where our files are; a host with windows does not have those of the shell."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One file, before and after. `after` is the same if nothing changes."""
-
-    path: Path
-    before: bytes | None
-    after: bytes | None
-
-    @property
-    def is_one(self) -> bool:
-        return self.before != self.after
 
 
 @dataclass(frozen=True)

@@ -199,3 +199,10 @@ def names_workspace(host: Host, entry: Any) -> bool:
     flags = {arg.partition("=")[0] for arg in args}
     variable = _variables(host, entry).get(_WORKSPACE_VARIABLE)
     return bool(flags & {_WORKSPACE_FLAG, "-w", "--config"} or variable or mapping(entry).get("cwd"))
+
+
+def named_workspaces(host: Host, entry: Any) -> list[str]:
+    """The directories that the entry names with the flag, as they are spelled there."""
+    _, args = launch_of(host, entry)
+    given, _ = _options_in(args, (_WORKSPACE_FLAG,))
+    return given[_WORKSPACE_FLAG]

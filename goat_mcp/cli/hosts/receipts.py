@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from goat_mcp.cli.hosts.host_file import read_bytes
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_edit import read_bytes
 from goat_mcp.state.private_file import set_aside, write_private
 
 FOLDER = "hosts"

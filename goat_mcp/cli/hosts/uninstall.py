@@ -8,13 +8,13 @@ from typing import Any
 
 from goat_mcp.cli.hosts.host import ON_WINDOWS
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
-from goat_mcp.cli.hosts.importing import Change
 from goat_mcp.cli.hosts.own_entry import own_names
 from goat_mcp.cli.hosts.receipts import FOLDER, Receipt, Receipts, sha256
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.table import written_host
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_edit import Change, replace_bytes
 
 
 def written_files(state: StateDirectory, host: str = "") -> list[Receipts]:
@@ -88,6 +88,13 @@ def _servers_back(last: Receipt, now: HostFile) -> bytes:
     moved = [name for name in before if name not in entries] if last.why == "move" else []
     back = [name for name in before if name in moved or (name in was_ours and name in ours)]
     return now.changed(remove=ours, add={name: before[name] for name in back})
+
+
+def write_uninstall(change: Change, state: StateDirectory, *, is_as_it_was: bool) -> None:
+    """Write what `plan_uninstall` found. Raises `ToolError` if the file is another one by now."""
+    replace_bytes(change.path, change.after, was=change.before)
+    if is_as_it_was:
+        Receipts(state, change.path).drop_last()
 
 
 def plan_uninstall(source: Source, state: StateDirectory) -> tuple[bool, Change]:

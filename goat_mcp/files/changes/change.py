@@ -78,6 +78,10 @@ class Change:
     undoes: str = ""
     not_kept: str = ""
 
+    @property
+    def kind(self) -> str:
+        return "created" if self.before is None else "removed" if self.after is None else "changed"
+
     def to_json(self) -> bytes:
         fields = asdict(self)
         del fields["id"]
@@ -130,8 +134,10 @@ class ChangeRecords:
         with suppress(FileNotFoundError):
             self._path(id).unlink()
 
-    def newest_first(self) -> list[Change]:
-        found = (self._read(id) for id in sorted(self._ids(), reverse=True))
+    def newest_first(self, since_s: float = 0.0) -> list[Change]:
+        """Those that were made from `since_s` on: older ones are not even read."""
+        first = f"{int(since_s * 1e9):020d}"
+        found = (self._read(id) for id in sorted(self._ids(), reverse=True) if id >= first)
         return [change for change in found if change is not None]
 
     def clear_up(self) -> None:

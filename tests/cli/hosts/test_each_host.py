@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.cli.hosts.host import Host, HostEnvironment
-from goat_mcp.cli.hosts.host_file import replace_bytes
-from goat_mcp.cli.hosts.importing import Change, carry_out, plan_import, plan_install, write_host
+from goat_mcp.cli.hosts.importing import carry_out, plan_import, plan_install, write_host
 from goat_mcp.cli.hosts.merging import ImportOutcome
 from goat_mcp.cli.hosts.own_entry import own_launch, own_names
 from goat_mcp.cli.hosts.receipts import Receipts
@@ -22,6 +21,7 @@ from goat_mcp.cli.hosts.table import HOSTS, host_named
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from goat_mcp.state.file_edit import Change, replace_bytes
 
 GOLDEN = Path(__file__).with_name("golden") / "each"
 EDITED = [host for host in HOSTS.values() if not host.paste_into]

@@ -6,8 +6,8 @@ import json
 import time
 from pathlib import Path
 
-from goat_mcp.cli.host_changes import shown_diff
-from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.state.file_edit import Change
 
 SECRET = "a1b2c3d4e5f6a1b2c3d4e5f6"
 

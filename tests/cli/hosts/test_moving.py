@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.cli.hosts.host import HostEnvironment
-from goat_mcp.cli.hosts.host_file import read_host_file, replace_bytes
+from goat_mcp.cli.hosts.host_file import read_host_file
 from goat_mcp.cli.hosts.importing import ImportPlan, carry_out, plan_import, plan_install, write_host
 from goat_mcp.cli.hosts.json_text import read_json
 from goat_mcp.cli.hosts.merging import ImportOutcome
@@ -23,6 +23,7 @@ from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall, written_files
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from goat_mcp.state.file_edit import replace_bytes
 from tests.repetitions import examples
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import click
-
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
 from goat_mcp.calls.permissions.rule import Rule
-from goat_mcp.cli.rule_words import at
-from goat_mcp.cli.terminal import escaped
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.gateway.build.working_directories import scope_of
+from goat_mcp.gateway.rules.words import at
 from goat_mcp.settings.settings import Settings
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,17 @@ class ListedRule:
         return [str(self.number), self.effect.value, self.rule.text, where]
 
 
-def listed_rules(settings: Settings) -> list[ListedRule]:
+def listed_rules(settings: Settings, warn: Warn = no_warning) -> list[ListedRule]:
     """Deny first; those that a person wants remembered come last. Raises `ToolError`."""
-    found = [*_configured(settings), *map(_as_listed, remembered_here(remembered_rules(settings.workspace)))]
+    found = [*_configured(settings), *map(_as_listed, remembered_here(remembered_rules(settings.workspace, warn)))]
     return [
         ListedRule(number, one.effect, one.rule, one.origin, one.file, one.remembered)
         for number, one in enumerate(found, start=1)
     ]
 
 
-def remembered_rules(workspace: Sequence[Path]) -> RememberedRules:
-    from goat_mcp.gateway.build.working_directories import scope_of
-
-    def warn(event: str, **facts: Any) -> None:
-        click.echo(escaped(f"goat-mcp: {event}: {facts.get('path')}: {facts.get('problem')}"), err=True)
-
+def remembered_rules(workspace: Sequence[Path], warn: Warn) -> RememberedRules:
+    """Those of a workspace; `warn` hears of a line that is left out."""
     return RememberedRules(StateDirectory.default(), scope_of(workspace or (Path.cwd(),)), warn)
 
 

@@ -1,4 +1,4 @@
-"""What commands write of permission rules: into the user's settings file or a project's, with what they then mean."""
+"""What is written of permission rules: into the user's settings file or a project's, with what they then mean."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from goat_mcp.calls.permissions.mode import Effect, Mode
-from goat_mcp.calls.permissions.remembered import RememberedRule
+from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
 from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.calls.permissions.rule_end import seconds_in, split_end, with_end
-from goat_mcp.cli.listed_rules import ListedRule, listed_rules
-from goat_mcp.cli.own_file import text_of
-from goat_mcp.cli.rule_words import meaning, stricter
-from goat_mcp.cli.settings_file import SettingsEdit, edited_settings, settings_path, value_in
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.gateway.rules.listed import ListedRule, listed_rules, remembered_here
+from goat_mcp.gateway.rules.words import meaning, stricter
+from goat_mcp.gateway.settings_edit import SettingsEdit, edited_settings, settings_path, value_in
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import Settings
 from goat_mcp.settings.yaml_text import edited_list, read_yaml
+from goat_mcp.state.file_edit import text_of
 
 _LISTS = {effect: ("permissions", effect.value) for effect in Effect}
 _SHOWN_RULES = 5
@@ -51,24 +51,6 @@ class RuleChange:
         if len(self.winners) > _SHOWN_RULES:
             yield f"and {len(self.winners) - _SHOWN_RULES} more; see: goat-mcp rules"
         yield from self.notes
-
-    def fields(self, *, dry_run: bool) -> dict[str, Any]:
-        """For `--json`."""
-        return {
-            "effect": self.effect.value if self.effect is not None else None,
-            "rules": [
-                {"rule": rule.text, "means": meaning(self.effect, rule), "until_s": rule.until_s}
-                for rule in self.rules
-                if self.effect is not None
-            ],
-            "removed": [{"effect": effect.value, "rule": text} for effect, text in self.removed],
-            "ended": list(self.ended),
-            "stricter": [
-                {"effect": one.effect.value, "rule": one.rule.text, "origin": one.origin} for one in self.winners
-            ],
-            "notes": list(self.notes),
-            **self.edit.fields(dry_run=dry_run),
-        }
 
 
 def changed_rules(
@@ -177,6 +159,43 @@ def removed_rules(which: Sequence[str], *, dry_run: bool) -> tuple[list[RuleChan
     for change in changes if not dry_run else ():
         change.edit.write()
     return changes, picked.remembered
+
+
+def removed_from_own_file(effect: Effect, text: str) -> RuleChange:
+    """Take one rule out of one list of the user's own file. Raises `ToolError`, and then nothing has changed."""
+    picked = _Picked([(False, effect, item) for item in _items(text_of(settings_path(False)), effect) if item == text])
+    change = _without(picked, in_project=False)
+    if change is None:
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"no {effect.value} rule {text!r:.200} stands in {settings_path(False)}",
+            "It was taken out meanwhile, or stands in another file.",
+        )
+    change.edit.write()
+    return change
+
+
+def forgotten_rules(which: Sequence[str], remembered: RememberedRules) -> list[RememberedRule]:
+    """Take back remembered rules, by id or text. Raises `ToolError`, and then nothing is forgotten, if one is not
+    there."""
+    if not which:
+        return []
+    known = {name for one in remembered_here(remembered) for name in (one.id, one.rule.text)}
+    if unknown := [one for one in which if one not in known]:
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"no remembered rule {unknown[0]!r:.200} in this workspace; {did_you_mean(unknown[0], known)}".rstrip("; "),
+            "See goat-mcp rules. To take a rule out of a settings file: goat-mcp rules remove RULE.",
+        )
+    gone: list[RememberedRule] = []
+    for one in dict.fromkeys(which):
+        try:
+            gone += remembered.forget(one)
+        except OSError as problem:
+            raise ToolError(
+                ErrorCode.IO, f"{remembered.path} cannot be written: {problem.strerror or problem}", "Nothing was lost."
+            ) from None
+    return gone
 
 
 @dataclass

@@ -1,0 +1,108 @@
+"""What the open pages watch: one look at the state files for all of them, sent as server-sent events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from starlette.types import Message, Receive, Scope, Send
+
+from goat_mcp.server.ui.login import session_of
+from goat_mcp.state.directory import StateDirectory
+
+LOOK_S = 0.25
+HEARTBEAT_S = 15.0
+MAX_STREAMS = 16
+_FILES = (
+    *("approvals.db", "approvals.db-wal", "calls.db", "calls.db-wal", "goat.lock", "goat-mcp.db", "goat-mcp.db-wal"),
+    *("status", "restarts", "running", "review", "plans", "trust"),
+)
+"""Files that change, and folders whose files are replaced."""
+
+_Mark = tuple[tuple[int, int], ...]
+
+
+class Changes:
+    """Counts changes of the state. It looks only while somebody asks, at most once in `LOOK_S`."""
+
+    def __init__(self, state: StateDirectory) -> None:
+        self._paths = [state.path / name for name in _FILES]
+        self._number = 0
+        self._mark: _Mark = ()
+        self._looked_at_s = 0.0
+        self._streams = 0
+        self._looking = anyio.Lock()
+        self.closed = anyio.Event()
+
+    async def number(self) -> int:
+        """Another one after each change."""
+        async with self._looking:
+            now_s = time.monotonic()
+            if now_s - self._looked_at_s >= LOOK_S / 2:
+                mark = await anyio.to_thread.run_sync(_mark_of, self._paths)
+                self._looked_at_s = time.monotonic()
+                if mark != self._mark:
+                    self._mark = mark
+                    self._number += 1
+            return self._number
+
+    def close(self) -> None:
+        """The server stops: streams end."""
+        self.closed.set()
+
+    async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """`GET /ui/events`: `changed` after each change, until the session, the client or the server ends."""
+        if self._streams >= MAX_STREAMS or self.closed.is_set():
+            headers = [(b"content-type", b"text/plain"), (b"retry-after", b"5")]
+            await send({"type": "http.response.start", "status": 503, "headers": headers})
+            await send({"type": "http.response.body", "body": b"too many open pages\n"})
+            return
+        self._streams += 1
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_until_gone, receive, group.cancel_scope)
+                await self._send_changes(scope, send)
+                group.cancel_scope.cancel()
+        finally:
+            self._streams -= 1
+
+    async def _send_changes(self, scope: Scope, send: Send) -> None:
+        session = session_of(scope)
+        headers = [(b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        seen, sent_at_s = await self.number(), time.monotonic()
+        await send(_part(f"retry: 1000\nevent: open\ndata: {seen}\n\n"))
+        while not self.closed.is_set() and session.is_open:
+            with anyio.move_on_after(LOOK_S):
+                await self.closed.wait()
+            if (number := await self.number()) != seen:
+                seen, sent_at_s = number, time.monotonic()
+                await send(_part(f"event: changed\ndata: {number}\n\n"))
+            elif time.monotonic() - sent_at_s >= HEARTBEAT_S:
+                sent_at_s = time.monotonic()
+                await send(_part(": still here\n\n"))
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _until_gone(receive: Receive, stop: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    stop.cancel()
+
+
+def _part(text: str) -> Message:
+    return {"type": "http.response.body", "body": text.encode(), "more_body": True}
+
+
+def _mark_of(paths: Sequence[Path]) -> _Mark:
+    found: list[tuple[int, int]] = []
+    for path in paths:
+        try:
+            stat = path.stat()
+            found.append((stat.st_mtime_ns, stat.st_size))
+        except OSError:
+            found.append((0, 0))
+    return tuple(found)

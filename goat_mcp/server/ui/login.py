@@ -1,0 +1,143 @@
+"""How the owner gets in: a link that works once, and the session that it opens.
+
+No secret is kept: of links and sessions only a hash. A link is a file in the state directory, so that `goat-mcp ui`
+can make one for the page of another process; sessions are in memory and end with the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.types import Scope
+
+from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import write_private
+
+TOKEN_BYTES = 32
+LINK_LASTS_S = 60.0
+SESSION_LASTS_S = 12 * 3600.0
+MAX_SESSIONS = 20
+MAX_NOTES = 20
+FAILURES_AT_ONCE = 10
+_FOLDER = "ui_logins"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+_SESSION = "goat_mcp.session"
+
+
+class LoginLinks:
+    """Links to the page at `origin`. Blocking: they are files."""
+
+    def __init__(self, state: StateDirectory, origin: str) -> None:
+        self._state = state
+        self._origin = origin
+
+    def new(self) -> str:
+        """A link that opens a session, once, within `LINK_LASTS_S`. Raises `OSError`."""
+        folder = self._state.folder(_FOLDER)
+        for old in folder.iterdir():  # those that nobody opened
+            with suppress(OSError):
+                if time.time() - old.stat().st_mtime > LINK_LASTS_S:
+                    old.unlink()
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        document = {"origin": self._origin, "expires_at_s": time.time() + LINK_LASTS_S}
+        write_private(folder / _hash(token), json.dumps(document).encode("ascii"), synced=False)
+        return f"{self._origin}/ui/login?token={token}"
+
+    def use(self, token: str) -> bool:
+        """Whether it opens a session now. It never does again."""
+        if not _TOKEN.fullmatch(token):
+            return False
+        file = self._state.path / _FOLDER / _hash(token)
+        try:
+            document: Any = json.loads(file.read_bytes())
+            file.unlink()  # of two who try at once only one removes it
+        except (OSError, ValueError):
+            return False
+        match document:
+            case {"origin": str(origin), "expires_at_s": float(expires_at_s)}:
+                return origin == self._origin and time.time() < expires_at_s
+            case _:
+                return False
+
+
+@dataclass(eq=False)
+class Session:
+    """One browser that is logged in. `notes` are sentences about what it did, by record."""
+
+    ends_at_s: float
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(TOKEN_BYTES))
+    is_ended: bool = False
+    notes: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def is_open(self) -> bool:
+        return not self.is_ended and self.clock() < self.ends_at_s
+
+    def note(self, about: str, text: str) -> None:
+        self.notes[about] = text
+        if len(self.notes) > MAX_NOTES:
+            self.notes.popitem(last=False)
+
+
+class Sessions:
+    """The oldest makes room for a new one."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._failures = TokenBucket(1.0, FAILURES_AT_ONCE, clock)
+
+    def may_try(self) -> bool:
+        """False while too many logins have failed."""
+        return self._failures.spend(0.0) == 0.0
+
+    def failed(self) -> None:
+        self._failures.spend(1.0)
+
+    def open(self) -> str:
+        """A new session. Returns what the cookie holds."""
+        cookie = secrets.token_urlsafe(TOKEN_BYTES)
+        self._sessions[_hash(cookie)] = Session(self._clock() + SESSION_LASTS_S, clock=self._clock)
+        if len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)[1].is_ended = True
+        return cookie
+
+    def find(self, cookie: str) -> Session | None:
+        key = _hash(cookie)
+        session = self._sessions.get(key)
+        if session is not None and not session.is_open:
+            del self._sessions[key]
+            return None
+        return session
+
+    def end(self, session: Session) -> None:
+        session.is_ended = True
+        self._sessions = OrderedDict((key, one) for key, one in self._sessions.items() if one is not session)
+
+
+def session_of(scope: Scope) -> Session:
+    """That of a request behind the login."""
+    return scope[_SESSION]
+
+
+def optional_session(scope: Scope) -> Session | None:
+    return scope.get(_SESSION)
+
+
+def with_session(scope: Scope, session: Session) -> Scope:
+    return {**scope, _SESSION: session}
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

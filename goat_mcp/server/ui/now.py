@@ -1,0 +1,178 @@
+"""The view Now: what waits for the owner, and what was decided lately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
+from goat_mcp.calls.approvals.scopes import ONCE
+from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
+from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, recorded_calls
+from goat_mcp.calls.audit.records import CallFilter
+from goat_mcp.core.errors import ToolError
+from goat_mcp.server.ui.login import Session, session_of
+from goat_mcp.server.ui.pages import back_to
+from goat_mcp.server.ui.parts import UiParts
+from goat_mcp.server.ui.security import form_of
+
+BY = "page"
+LATELY = 10
+KINDS: Mapping[Kind, str] = {
+    Kind.CALL: "Call",
+    Kind.PLAN: "Plan",
+    Kind.CHANGE: "Change of a file",
+    Kind.DEFINITION: "Changed server",
+    Kind.LOGIN: "Login",
+    Kind.PROJECT: "Settings of a project",
+}
+_DIFF_CLASSES = {"+": "added", "-": "removed", "@": "hunk"}
+
+
+def routes(parts: UiParts) -> list[Route]:
+    async def show(request: Request) -> Response:
+        data = await now_data(parts, session_of(request.scope), request.query_params.get("id", ""))
+        return parts.pages.answer(request, "now.html", data)
+
+    async def approve(request: Request) -> Response:
+        form, id = form_of(request), request.path_params["id"]
+        scope, prefix = form.get("scope", ONCE), form.get("prefix", "").strip()
+        remember = form.get("remember") == "yes"
+        return await _decided(
+            request, id, lambda: parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY)
+        )
+
+    async def deny(request: Request) -> Response:
+        id = request.path_params["id"]
+        reason = form_of(request).get("reason", "").strip()
+        return await _decided(request, id, lambda: parts.queue.deny(id, by=BY, reason=reason))
+
+    async def _decided(request: Request, id: str, decide: Any) -> Response:
+        session = session_of(request.scope)
+        try:
+            decided = await decide()
+            session.note(id, decided.done)
+        except DecidedBefore as before:
+            session.note(id, f"{before.message}. The first decision stands.")
+        return back_to(f"/ui?id={id}")
+
+    return [
+        Route("/ui", show, methods=["GET"]),
+        Route("/ui/approvals/{id:str}/approve", approve, methods=["POST"]),
+        Route("/ui/approvals/{id:str}/deny", deny, methods=["POST"]),
+    ]
+
+
+async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[str, Any]:
+    """What waits, oldest first; what was decided, newest first; `answer` is about the record that was just decided."""
+    waiting = await parts.queue.waiting()
+    lately = await anyio.to_thread.run_sync(parts.queue.store.newest_first, LATELY)
+    answered = None
+    if shown and parts.queue.store.exists:
+        try:
+            answered = await anyio.to_thread.run_sync(parts.queue.store.find, shown)
+        except ToolError:
+            answered = None
+    decided = lately if answered is None or answered in lately else [answered, *lately]
+    results = await anyio.to_thread.run_sync(_results, parts, decided)
+    is_answered = answered is not None and answered.status is not Status.WAITING
+    return {
+        "title": "Now",
+        "waiting": [_waiting(one) for one in waiting],
+        "lately": [_lately(one, results.get(one.id, "")) for one in lately],
+        "answer": _lately(answered, results.get(answered.id, "")) if is_answered and answered is not None else None,
+        "note": session.notes.get(shown, ""),
+    }
+
+
+def _waiting(approval: Approval) -> dict[str, Any]:
+    request = approval.request
+    return {
+        "id": approval.id,
+        "short_id": approval.short_id,
+        "kind": KINDS[request.kind],
+        "title": request.title,
+        "risk": request.risk,
+        "why": request.why,
+        "client": request.client,
+        "principal": request.principal,
+        "asked_by": request.asked_by,
+        "tool": request.tool,
+        "workspace": request.workspace,
+        "directory": request.directory if request.directory != request.workspace else "",
+        "at_s": approval.at_s,
+        "expires_at_s": request.expires_at_s,
+        "arguments": request.arguments,
+        "diff": diff_lines(request.diff),
+        "has_caller": bool(approval.call_id),
+        "choices": [_choice(one) for one in request.choices or (Choice(ONCE, "Approve"),)],
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    return {
+        "scope": choice.scope,
+        "title": choice.title,
+        "rules": choice.rules,
+        "may_remember": choice.may_remember,
+        "prefix": choice.prefix,
+    }
+
+
+def _lately(approval: Approval, result: str) -> dict[str, Any]:
+    request, verdict = approval.request, approval.verdict
+    scope = verdict.scope if verdict is not None and verdict.approved and verdict.scope != ONCE else ""
+    return {
+        "id": approval.id,
+        "short_id": approval.short_id,
+        "kind": KINDS[request.kind],
+        "title": request.title,
+        "client": request.client,
+        "status": approval.status.value,
+        "by": approval.decided_by,
+        "scope": scope,
+        "reason": verdict.reason if verdict is not None else "",
+        "at_s": approval.decided_at_s or request.expires_at_s or approval.at_s,
+        "result": result,
+    }
+
+
+def diff_lines(diff: str) -> list[tuple[str, str]]:
+    """Each line with its class: `added`, `removed`, `hunk`, `file` or `same`."""
+    found: list[tuple[str, str]] = []
+    for line in diff.splitlines():
+        named = line.startswith(("+++ ", "--- "))
+        found.append(("file" if named else _DIFF_CLASSES.get(line[:1], "same"), line))
+    return found
+
+
+def _results(parts: UiParts, approvals: list[Approval]) -> dict[str, str]:
+    """By approval, how the call ended that ran by it. Blocking."""
+    found: dict[str, str] = {}
+    for one in approvals:
+        if one.request.kind is not Kind.CALL or one.status is not Status.APPROVED:
+            continue
+        found[one.id] = _result(parts, one)
+    return found
+
+
+def _result(parts: UiParts, approval: Approval) -> str:
+    if not approval.used_by:
+        return "the call has not run yet" if approval.call_id else "runs when the client sends the call again"
+    try:
+        calls = recorded_calls(parts.state.path / CALLS_FILE, 1, CallFilter(call_id=approval.used_by))
+    except UnreadableRecord:
+        calls = []
+    if not calls:
+        return "the call ran; the record does not say how it ended"
+    call = calls[0]
+    if "ended" not in call:
+        return "the call runs, or its server ended before it was done"
+    took = f"{call['duration_ms'] / 1000:.1f} s" if call.get("duration_ms") is not None else ""
+    how = f"the call failed with {call['error_code']}" if call.get("error_code") else "the call ran"
+    return f"{how}, {took}" if took else how
