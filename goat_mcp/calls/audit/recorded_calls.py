@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,9 @@ _WANTED = (
     "call_id, at_s, ended_at_s, pid, session, principal, client, server, tool, decision, rule, decided_by, arguments, "
     "args_sha256, args_chars, error_code, duration_ms, result_chars"
 )
+
+
+_IDS_AT_ONCE = 500
 
 
 class UnreadableRecord(Exception):
@@ -34,6 +38,29 @@ def recorded_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str,
             if len(found) >= count:
                 break
     return found[::-1]
+
+
+@dataclass(frozen=True)
+class CallEnd:
+    """How a call ended; `error_code` is None if it did not fail."""
+
+    error_code: str | None
+    duration_ms: float | None
+
+
+def ends_of(path: Path, call_ids: Sequence[str]) -> dict[str, CallEnd]:
+    """By call, of those whose end is recorded. Raises `UnreadableRecord`."""
+    found: dict[str, CallEnd] = {}
+    for start in range(0, len(call_ids), _IDS_AT_ONCE):
+        some = call_ids[start : start + _IDS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        for row in _rows(
+            path,
+            f"SELECT call_id, error_code, duration_ms FROM calls WHERE ended_at_s IS NOT NULL AND call_id IN ({marks})",
+            *some,
+        ):
+            found[str(row["call_id"])] = CallEnd(row["error_code"], row["duration_ms"])
+    return found
 
 
 def names_in(path: Path) -> dict[str, list[str]]:

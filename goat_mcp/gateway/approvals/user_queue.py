@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,10 +39,15 @@ class UserQueue:
         self.definitions = DefinitionSource(PinLock(state, warn), PinnedDefinitions(state, warn), self._shown)
         self.logins = LoginSource(state, self._shown)
         self.projects = ProjectSource(state, self._projects, self._shown)
-        everything: tuple[ApprovalSource, ...] = (
-            *(self.plans, self.changes, self.definitions, self.logins, self.projects),
-        )
-        self.queue = ApprovalQueue(state, ApprovalStore(state, warn), lambda: everything, warn)
+        self.queue = ApprovalQueue(state, ApprovalStore(state, warn), self._sources, warn)
+
+    def _sources(self) -> Sequence[ApprovalSource]:
+        return (self.plans, self.changes, self.definitions, self.logins, self.projects)
+
+    def decide_changes_with(self, review: Review) -> ChangeSource:
+        """From now on the changes of one workspace are decided about by this review, which records that."""
+        self.changes = ChangeSource(review.queue, lambda staged: review, lambda same: same, self._shown)
+        return self.changes
 
     def _shown(self, text: str) -> str:
         return make_visible(self._redactor.text(text))
