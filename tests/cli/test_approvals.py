@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from click.testing import CliRunner, Result
 
@@ -280,7 +279,9 @@ def watching(tmp_path: Path, *words: str) -> TerminalSession:
 
 
 @pytest.mark.e2e
-def test_on_a_terminal_new_ones_appear_within_a_second_and_decided_ones_go(store: ApprovalStore, tmp_path: Path) -> None:
+def test_on_a_terminal_new_ones_appear_within_a_second_and_decided_ones_go(
+    store: ApprovalStore, tmp_path: Path
+) -> None:
     with watching(tmp_path) as terminal:
         terminal.wait_for("Nothing waits for you.")
 
