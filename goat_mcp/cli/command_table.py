@@ -9,7 +9,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Servers": ("add", "remove", "enable", "disable", "restart", "auth", "lock"),
     "Change": ("call", "undo", "config", "secret"),
     "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Decide": ("approvals", "approve", "deny", "why", "rules", "plan", "review", "trust"),
+    "Decide": ("ui", "approvals", "approve", "deny", "why", "rules", "plan", "review", "trust"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
 
@@ -99,6 +99,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "serve": ("goat-mcp serve --workspace ~/project", "goat-mcp serve --http 127.0.0.1:8765"),
     "status": ("goat-mcp status", "goat-mcp status --json"),
     "trust": ("goat-mcp trust .", "goat-mcp trust --list"),
+    "ui": ("goat-mcp ui", "goat-mcp ui --no-open --port 8800"),
     "undo": ("goat-mcp undo", "goat-mcp undo --list"),
     "uninstall": ("goat-mcp uninstall cursor",),
     "version": ("goat-mcp version", "goat-mcp --version"),

@@ -26,7 +26,7 @@ from goat_mcp.cli.terminal_user import (
 )
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.resources import Announcements
-from goat_mcp.files.changes.journal import Journal, JournalLimits
+from goat_mcp.files.changes.journal import UNLIMITED, Journal
 from goat_mcp.files.changes.review import OWNER, TERMINAL, Review, StagedChanges, described
 from goat_mcp.state.directory import StateDirectory
 
@@ -162,5 +162,5 @@ async def _decided(queue: ApprovalQueue, changes: ChangeSource, here: Review, id
 
 def _here(workspace: Sequence[str]) -> Review:
     state = StateDirectory.default()
-    journal = Journal(state, JournalLimits.unlimited())
+    journal = Journal(state, UNLIMITED)
     return Review(StagedChanges(state), journal, command_workspace(workspace, state), Announcements())

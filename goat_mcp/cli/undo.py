@@ -22,7 +22,7 @@ from goat_mcp.cli.terminal_user import (
 )
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.change import UNDO, Author, Change
-from goat_mcp.files.changes.journal import Journal, JournalLimits
+from goat_mcp.files.changes.journal import UNLIMITED, Journal
 from goat_mcp.files.changes.undo import Undo, UndoAttempt, undone_ids
 from goat_mcp.state.directory import StateDirectory
 
@@ -46,7 +46,7 @@ def undo(
     if last is not None and call_id is not None:
         raise click.UsageError("--last and --call exclude each other")
     state = StateDirectory.default()
-    journal = Journal(state, JournalLimits.unlimited(), lambda path: say(f"damaged record set aside: {path}", err=True))
+    journal = Journal(state, UNLIMITED, lambda path: say(f"damaged record set aside: {path}", err=True))
     undo_id = secrets.token_hex(8)
     here = command_workspace(workspace, state)
     author = Author(UNDO, undo_id, "terminal", "local")

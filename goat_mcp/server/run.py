@@ -31,6 +31,7 @@ from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
+    from goat_mcp.server.ui.hosts import Hosts
 
 Check = Callable[[], object]
 LEAVE_AFTER_S = 1.5
@@ -87,8 +88,12 @@ def run_http(
     check: Check = _nothing_to_check,
     tools: ProgramTools | None = None,
     state: StateDirectory | None = None,
+    hosts: Callable[[], Hosts] | None = None,
 ) -> None:
-    """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    """Serve HTTP until a signal. `hosts` are the other programs of this machine, for the page.
+
+    Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    from goat_mcp.server.http.page import MountedPage
     from goat_mcp.server.http.server import HttpServer, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
@@ -118,7 +123,8 @@ def run_http(
         of_profiles = profile_tokens(files, token)
         for name, file in files.items():
             say(f"goat-mcp: bearer token of profile {name} in {file}")
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles)
+    page = MountedPage(gateway, hosts) if settings.ui.enabled else None
+    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page)
     server.bind(handoff.listener)
     watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handoff)
@@ -239,8 +245,8 @@ async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
 
 
 async def publish_status(gateway: Gateway) -> None:
-    """Publish what `goat-mcp status` and other programs of the user read, and start upstreams again that
-    `goat-mcp restart` names, until cancelled; nothing is left then.
+    """Publish what `goat-mcp status` and other programs of the user read, and do what the user asks of running
+    servers (`goat-mcp restart`, a cancelled call), until cancelled; nothing is left then.
 
     Nothing of it runs at start: the client's first list and what its first call needs come before.
     """
@@ -250,13 +256,21 @@ async def publish_status(gateway: Gateway) -> None:
     await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
     from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
-    from goat_mcp.gateway.status.restart_requests import RestartRequests
+    from goat_mcp.gateway.status.requests import RequestWatcher
 
     with suppress(OSError):
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
-    restarts = RestartRequests(gateway.state, os.getpid(), gateway.upstreams, gateway.telemetry, gateway.redactor)
+    running = gateway.on_demand.running()
+    requests = RequestWatcher(
+        gateway.state,
+        os.getpid(),
+        upstreams=gateway.upstreams,
+        running=running,
+        telemetry=gateway.telemetry,
+        redactor=gateway.redactor,
+    )
     warn, last_runs = gateway.telemetry.warning, gateway.last_runs
     async with anyio.create_task_group() as group:
-        group.start_soon(restarts.watch)
-        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs).run()
+        group.start_soon(requests.watch)
+        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs, running).run()

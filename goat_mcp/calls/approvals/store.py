@@ -36,6 +36,7 @@ _SCHEMA = (
         used_at_s REAL, request TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS approvals_by_status ON approvals (status, at_s)",
     "CREATE INDEX IF NOT EXISTS approvals_by_subject ON approvals (subject, status)",
+    "CREATE INDEX IF NOT EXISTS approvals_by_use ON approvals (used_by)",
 )
 
 
@@ -191,6 +192,13 @@ class ApprovalStore:
         if not self.exists:
             return []
         return self._select("status != 'waiting' ORDER BY coalesce(decided_at_s, at_s) DESC LIMIT ?", count)
+
+    def used_by(self, call_ids: Sequence[str]) -> dict[str, Approval]:
+        """The decision that each of these calls ran by, or was refused by; those without one are left out."""
+        if not self.exists or not call_ids:
+            return {}
+        found = self._select(f"used_by IN ({', '.join('?' * len(call_ids))})", *call_ids)
+        return {one.used_by: one for one in found}
 
     def granted(self, principal: str, session: str) -> list[Approval]:
         """Decisions for this session that add rules, the oldest first."""

@@ -35,6 +35,7 @@ SCHEMA = (
         args_sha256 TEXT NOT NULL, args_chars INTEGER NOT NULL, error_code TEXT, duration_ms REAL,
         result_chars INTEGER)""",
     "CREATE INDEX IF NOT EXISTS calls_by_time ON calls (at_s)",
+    "CREATE INDEX IF NOT EXISTS calls_by_rule ON calls (rule, at_s)",
 )
 BATCH_S = 0.2
 """How long the first entry waits for others: all of them are one change of the file."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
-from goat_mcp.calls.audit.records import CallFilter
+from goat_mcp.calls.audit.records import CallFilter, plain_name
 
 _WANTED = (
     "call_id, at_s, ended_at_s, pid, session, principal, client, server, tool, decision, rule, decided_by, arguments, "
@@ -21,6 +21,11 @@ _WANTED = (
 
 
 _IDS_AT_ONCE = 500
+MAX_ROWS_SEARCHED = 10_000
+"""How many calls one page of a search looks at: a search that finds little says how far it came, and goes on from
+there. So no page reads more, however long the record is."""
+MAX_COUNTED = 1000
+"""Of the calls that a rule decided, no more are counted."""
 
 
 class UnreadableRecord(Exception):
@@ -34,7 +39,7 @@ def recorded_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str,
     found: list[dict[str, Any]] = []
     for row in _newest_first(path, wanted):
         if wanted.fits(dict(row)):
-            found.append(_call(row))
+            found.append(_call(dict(row)))
             if len(found) >= count:
                 break
     return found[::-1]
@@ -63,13 +68,129 @@ def ends_of(path: Path, call_ids: Sequence[str]) -> dict[str, CallEnd]:
     return found
 
 
-def names_in(path: Path) -> dict[str, list[str]]:
-    """The tools, servers and clients that have calls in the record."""
-    found: dict[str, list[str]] = {}
-    for column in ("tool", "server", "client"):
-        rows = _rows(path, f"SELECT DISTINCT {column} FROM calls WHERE {column} != '' ORDER BY {column} LIMIT 1000")
-        found[column] = [str(row[column]) for row in rows]
-    return found
+@dataclass(frozen=True, kw_only=True)
+class CallSearch(CallFilter):
+    """A `CallFilter` for people. `text` is in the tool, the rule, the error code or the arguments, or begins the id;
+    `only_failed`: ended with an error code."""
+
+    text: str = ""
+    only_failed: bool = False
+
+    def conditions(self) -> tuple[list[str], list[Any]]:
+        """Of a query over rows of `calls`; `since` and `call_id` are not among them."""
+        found: list[tuple[str, Sequence[Any]]] = []
+        if self.tool:
+            found.append(("(tool = ? OR substr(tool, ?) = ?)", (self.tool, -len(self.tool) - 2, f"__{self.tool}")))
+        if self.server:
+            found.append(("server = ?", (self.server,)))
+        if self.client:
+            plain = "replace(replace(lower(client), ' ', '-'), '_', '-')"
+            found.append((f"instr({plain}, ?) > 0", (plain_name(self.client),)))
+        if self.only_denied:
+            found.append(("decision = 'deny'", ()))
+        if self.only_failed:
+            found.append(("coalesce(error_code, '') != ''", ()))
+        if self.text:
+            text = self.text.lower()
+            # The arguments are JSON: there a quotation mark, and what is not ASCII, is an escape.
+            written = json.dumps(self.text)[1:-1].lower()
+            found.append(
+                (
+                    "(instr(lower(tool), ?) OR instr(lower(rule), ?) OR instr(lower(coalesce(arguments, '')), ?) "
+                    "OR instr(lower(coalesce(error_code, '')), ?) OR substr(call_id, 1, ?) = ?)",
+                    (text, text, written, text, len(text), text),
+                )
+            )
+        return [condition for condition, _ in found], [value for _, values in found for value in values]
+
+
+class InvalidCursor(ValueError):
+    """The text is not where a page of ours ended."""
+
+
+@dataclass(frozen=True)
+class CallPage:
+    """Newest first. `next` is where the following page begins, empty if there is none; `searched_to_s` is set if the
+    search stopped there and not because the page is full."""
+
+    calls: list[dict[str, Any]]
+    next: str = ""
+    searched_to_s: float | None = None
+
+
+def page_of_calls(path: Path, wanted: CallSearch, *, before: str = "", count: int = 50) -> CallPage:
+    """The newest calls that fit, or those before where another page ended. What is recorded meanwhile is on the first
+    page: no call is left out or comes twice. Raises `InvalidCursor`, `UnreadableRecord`.
+    """
+    where, values = ["at_s >= ?"], [wanted.since.timestamp() if wanted.since is not None else 0.0]
+    if before:
+        where.append("(at_s, rowid) < (?, ?)")
+        values += _cursor(before)
+    newest = f"FROM calls WHERE {' AND '.join(where)} ORDER BY at_s DESC, rowid DESC LIMIT"
+    conditions, more = wanted.conditions()
+    fits = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    looked_at = f"SELECT rowid AS number, {_WANTED} {newest} {MAX_ROWS_SEARCHED}"
+    rows = list(_rows(path, f"SELECT * FROM ({looked_at}){fits} LIMIT {count + 1}", *values, *more))
+    calls = [_shown_call(row) for row in rows[:count]]
+    if len(rows) > count:
+        return CallPage(calls, f"{rows[count - 1]['at_s']!r}~{rows[count - 1]['number']}")
+    last = list(_rows(path, f"SELECT rowid AS number, at_s {newest} 2 OFFSET {MAX_ROWS_SEARCHED - 1}", *values))
+    if len(last) < 2:
+        return CallPage(calls)
+    return CallPage(calls, f"{last[0]['at_s']!r}~{last[0]['number']}", last[0]["at_s"])
+
+
+def one_call(path: Path, call_id: str) -> dict[str, Any] | None:
+    """Raises `UnreadableRecord`."""
+    rows = _rows(path, f"SELECT rowid AS number, {_WANTED} FROM calls WHERE call_id = ?", call_id)
+    return next((_shown_call(row) for row in rows), None)
+
+
+class RuleUse(NamedTuple):
+    """`calls` that a rule decided, `MAX_COUNTED` at most, and when the last one was."""
+
+    calls: int
+    last_s: float
+
+
+def decided_by_rules(path: Path, since_s: float) -> dict[str, RuleUse]:
+    """By what `CallRecord` holds as the rule: `rule Bash(ls)`, `rule Bash(ls), allowed once by the user`. Reads the
+    index alone. Raises `UnreadableRecord`."""
+    query = """
+        WITH RECURSIVE found (rule) AS (
+            SELECT min(rule) FROM calls WHERE rule >= 'rule ' AND rule < 'rule!'
+            UNION ALL
+            SELECT (SELECT min(rule) FROM calls WHERE rule > found.rule AND rule < 'rule!')
+            FROM found WHERE found.rule IS NOT NULL LIMIT ?)
+        SELECT rule,
+            (SELECT count(*) FROM (
+                SELECT 1 FROM calls WHERE calls.rule = found.rule AND at_s >= ? LIMIT ?)) AS calls,
+            (SELECT max(at_s) FROM calls WHERE calls.rule = found.rule AND at_s >= ?) AS last_s
+        FROM found WHERE rule IS NOT NULL"""
+    rows = _rows(path, query, MAX_COUNTED, since_s, MAX_COUNTED, since_s)
+    return {str(row["rule"]): RuleUse(row["calls"], row["last_s"]) for row in rows if row["calls"]}
+
+
+def _cursor(text: str) -> list[float]:
+    at_s, _, number = text.partition("~")
+    try:
+        return [float(at_s), int(number)]
+    except ValueError:
+        raise InvalidCursor(text) from None
+
+
+def _shown_call(row: sqlite3.Row) -> dict[str, Any]:
+    """As `recorded_calls` has one, with the times in seconds, too."""
+    found = dict(row)
+    del found["number"]
+    return {**_call(found), "at_s": row["at_s"], "ended_at_s": row["ended_at_s"]}
+
+
+def names_in(path: Path, newest: int = -1) -> dict[str, list[str]]:
+    """The tools, servers and clients that have calls in the record, or among its newest ones."""
+    some = "SELECT tool, server, client FROM calls ORDER BY at_s DESC LIMIT ?"
+    rows = list(_rows(path, f"SELECT DISTINCT tool, server, client FROM ({some})", newest))
+    return {name: sorted({str(row[name]) for row in rows if row[name]}) for name in ("tool", "server", "client")}
 
 
 def _newest_first(path: Path, wanted: CallFilter) -> Iterator[sqlite3.Row]:
@@ -86,13 +207,13 @@ def _newest_first(path: Path, wanted: CallFilter) -> Iterator[sqlite3.Row]:
     )
 
 
-def _call(row: sqlite3.Row) -> dict[str, Any]:
-    call = dict(row)
+def _call(found: Mapping[str, Any]) -> dict[str, Any]:
+    call = dict(found)
     call["ts"] = _iso(call.pop("at_s"))
     if by := call.pop("decided_by"):
         call["by"] = by
     if (arguments := call.pop("arguments")) is not None:
-        call["arguments"] = _arguments(arguments, row)
+        call["arguments"] = _arguments(arguments, found)
     ended_at_s = call.pop("ended_at_s")
     if ended_at_s is None:
         for name in ("error_code", "duration_ms", "result_chars"):
@@ -102,7 +223,7 @@ def _call(row: sqlite3.Row) -> dict[str, Any]:
     return call
 
 
-def _arguments(text: str, row: sqlite3.Row) -> dict[str, Any]:
+def _arguments(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError:

@@ -160,6 +160,23 @@ def last_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str, Any
     return list(calls.values())
 
 
+def lines_of_call(path: Path, call_id: str, since_s: float) -> list[tuple[str, str]]:
+    """The lines of one call, made from `since_s` on: where each is (`FILE:LINE`), and its text. Raises `OSError` if
+    there is no record.
+    """
+    # In a name within the line, the quotation marks would be escapes.
+    wanted = f'"call_id":{json.dumps(call_id)}'.encode()
+    found: list[tuple[str, str]] = []
+    with record_files(path) as record:
+        newer = tuple(one for one in record.files if os.fstat(one[1].fileno()).st_mtime >= since_s - 1.0)
+        for line in RecordFiles(newer, path).lines():
+            if wanted in line.text:
+                found.append((line.location, line.text.decode("utf-8", "backslashreplace")))
+                if b'"event":"outcome"' in line.text:
+                    break
+    return found
+
+
 def outcome_of(call: Mapping[str, Any]) -> str:
     """`ok`, the error's code, or that none was recorded: of a call as `last_calls` has it."""
     return str(call.get("error_code") or "ok") if "ended" in call else "none recorded"

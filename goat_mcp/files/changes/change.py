@@ -134,10 +134,10 @@ class ChangeRecords:
         with suppress(FileNotFoundError):
             self._path(id).unlink()
 
-    def newest_first(self, since_s: float = 0.0) -> list[Change]:
-        """Those that were made from `since_s` on: older ones are not even read."""
-        first = f"{int(since_s * 1e9):020d}"
-        found = (self._read(id) for id in sorted(self._ids(), reverse=True) if id >= first)
+    def newest_first(self, since_s: float = 0.0, until_s: float = 1e10) -> list[Change]:
+        """Those that were made in that time: others are not even read."""
+        first, end = (f"{int(at_s * 1e9):020d}" for at_s in (since_s, until_s))
+        found = (self._read(id) for id in sorted(self._ids(), reverse=True) if first <= id < end)
         return [change for change in found if change is not None]
 
     def clear_up(self) -> None:

@@ -34,10 +34,9 @@ class JournalLimits:
     total_bytes: int = 1024 * 1024 * 1024
     days: int = 30
 
-    @classmethod
-    def unlimited(cls) -> JournalLimits:
-        """Of a journal that only adds: how much is kept is for a server to say, which knows the settings."""
-        return cls(total_bytes=sys.maxsize)
+
+UNLIMITED = JournalLimits(total_bytes=sys.maxsize)
+"""Of a journal that only adds: how much is kept is for a server to say, which knows the settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
-from goat_mcp.files.changes.journal import Journal, JournalLimits
+from goat_mcp.files.changes.journal import UNLIMITED, Journal
 from goat_mcp.files.changes.review import Review, StagedChange, StagedChanges
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.files.workspace import Workspace
@@ -59,7 +59,7 @@ class UserQueue:
     def _review_of(self, staged: StagedChange) -> Review:
         root = self._root_of(staged.path)
         workspace = Workspace(root, private=(self._state.path,))
-        journal = Journal(self._state, JournalLimits.unlimited())
+        journal = Journal(self._state, UNLIMITED)
         return Review(StagedChanges(self._state), journal, workspace, Announcements())
 
     def _recorded(self, review: Review) -> Review:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from goat_mcp.gateway.preflight import Preflight
     from goat_mcp.gateway.resource_calls import ResourceCalls
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
+    from goat_mcp.gateway.status.running_work import RunningWork
     from goat_mcp.manifests.handler_api import AgentRuntime
     from goat_mcp.manifests.manifests import ManifestServices
 
@@ -90,6 +91,7 @@ class OnDemand:
         self.builtins = Lazy(self._builtins)
         self.agents = Lazy(self._agents)
         self.resources = Lazy(self._resources)
+        self.running = Lazy(self._running)
         self.status = Lazy(self._status)
         self.resource_catalogs = Lazy(self._resource_catalogs)
         self.resource_calls = Lazy(self._resource_calls)
@@ -220,6 +222,11 @@ class OnDemand:
 
         return OwnResources(self._services, self.status(), self._visibility.shown, self._memories())
 
+    def _running(self) -> RunningWork:
+        from goat_mcp.gateway.status.running_work import RunningWork
+
+        return RunningWork(self.pipeline().slots, lambda: self._services.tasks.made, self._services.audit)
+
     def _status(self) -> GatewayStatus:
         from goat_mcp.gateway.status.gateway_status import GatewayStatus
 
@@ -231,6 +238,7 @@ class OnDemand:
             hooks=programs.hooks if programs is not None else (),
             problems=self._problems,
             started_s=self._started_s,
+            running=self.running(),
         )
 
     async def end_sessions(self) -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.gateway.approvals.queue import ApprovalQueue
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.ui.changes import Changes
+from goat_mcp.server.ui.hosts import Hosts
 from goat_mcp.server.ui.login import LoginLinks, Sessions
 from goat_mcp.server.ui.pages import Pages
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
-
-
-class Hosts(Protocol):
-    """The programs on this machine that start MCP servers, and their configuration files."""
 
 
 @dataclass(frozen=True)
