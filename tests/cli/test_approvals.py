@@ -43,28 +43,8 @@ def call(title: str = "Bash: pytest -q", **fields: Any) -> Request:
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateDirectory:
-    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("GOAT_MCP_CALL", raising=False)
-    (tmp_path / "ws").mkdir()
-    monkeypatch.chdir(tmp_path / "ws")
-    return StateDirectory.default()
-
-
-@pytest.fixture
 def store(state: StateDirectory) -> ApprovalStore:
     return ApprovalStore(state)
-
-
-@pytest.fixture
-def person(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody sits at the terminal that is the standard input."""
-
-    def is_terminal(stream: Any) -> bool:
-        return stream.name == "<stdin>"
-
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", is_terminal, raising=False)
 
 
 def run(*words: str, code: int = 0) -> str:

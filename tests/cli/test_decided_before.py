@@ -15,7 +15,6 @@ from goat_mcp.gateway.approvals.user_queue import UserQueue
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.trust.store import TrustStore
 from goat_mcp.upstreams.pinning.pin_review import agreement, waiting_in
-from tests.cli.test_approvals import person, state  # noqa: F401  # fixtures
 from tests.gateway.approvals.test_sources import NEW, OLD, lock, present, serve, stage
 
 pytestmark = pytest.mark.usefixtures("person")
@@ -38,7 +37,7 @@ def decide_on_the_page(approved: bool = True) -> None:
     anyio.run(decide)
 
 
-def test_a_plan_approved_by_its_command_is_in_the_record(state: StateDirectory) -> None:  # noqa: F811
+def test_a_plan_approved_by_its_command_is_in_the_record(state: StateDirectory) -> None:
     _, plan = present(state)
 
     done = run("plan", "approve", plan.name)
@@ -49,7 +48,7 @@ def test_a_plan_approved_by_its_command_is_in_the_record(state: StateDirectory) 
     assert record["result"] == "done"
 
 
-def test_a_plan_that_was_rejected_elsewhere_is_not_approved(state: StateDirectory) -> None:  # noqa: F811
+def test_a_plan_that_was_rejected_elsewhere_is_not_approved(state: StateDirectory) -> None:
     _, plan = present(state)
     decide_on_the_page(approved=False)
 
@@ -58,7 +57,7 @@ def test_a_plan_that_was_rejected_elsewhere_is_not_approved(state: StateDirector
     assert "was denied before, by page, " in str(done.exception)
 
 
-def test_a_change_applied_elsewhere_names_who_did(state: StateDirectory, tmp_path: Path) -> None:  # noqa: F811
+def test_a_change_applied_elsewhere_names_who_did(state: StateDirectory, tmp_path: Path) -> None:
     staged = stage(state, tmp_path / "ws" / "new.txt", "two\n")
     decide_on_the_page()
 
@@ -69,7 +68,7 @@ def test_a_change_applied_elsewhere_names_who_did(state: StateDirectory, tmp_pat
 
 
 def test_a_change_rejected_by_its_command_is_in_the_record(
-    state: StateDirectory,  # noqa: F811
+    state: StateDirectory,
     tmp_path: Path,
 ) -> None:
     staged = stage(state, tmp_path / "ws" / "new.txt", "two\n")
@@ -81,7 +80,7 @@ def test_a_change_rejected_by_its_command_is_in_the_record(
     assert (record["kind"], record["status"], record["decided_by"]) == ("change", "denied", "terminal")
 
 
-def test_a_definition_approved_by_its_command_is_in_the_record(state: StateDirectory) -> None:  # noqa: F811
+def test_a_definition_approved_by_its_command_is_in_the_record(state: StateDirectory) -> None:
     pins = lock(state, {"t": NEW}, {"t": OLD})
     anyio.run(UserQueue(state).queue.waiting)
     agreed = agreement(waiting_in(pins.content()))
@@ -94,7 +93,7 @@ def test_a_definition_approved_by_its_command_is_in_the_record(state: StateDirec
     assert json.loads(run("approvals", "--json").output)["waiting"] == []
 
 
-def test_a_definition_that_was_denied_can_still_be_approved_by_its_command(state: StateDirectory) -> None:  # noqa: F811
+def test_a_definition_that_was_denied_can_still_be_approved_by_its_command(state: StateDirectory) -> None:
     pins = lock(state, {"t": NEW}, {"t": OLD})
     decide_on_the_page(approved=False)
 
@@ -105,7 +104,7 @@ def test_a_definition_that_was_denied_can_still_be_approved_by_its_command(state
 
 
 def test_a_project_trusted_by_its_command_is_in_the_record_and_revoking_it_asks_nobody(
-    state: StateDirectory,  # noqa: F811
+    state: StateDirectory,
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "ws" / "goat-mcp.yaml"
