@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import anyio.to_thread
@@ -16,6 +16,7 @@ from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
 from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, recorded_calls
 from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.core.errors import ToolError
+from goat_mcp.gateway.approvals.queue import Decided
 from goat_mcp.server.ui.login import Session, session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
@@ -43,23 +44,22 @@ def routes(parts: UiParts) -> list[Route]:
         form, id = form_of(request), request.path_params["id"]
         scope, prefix = form.get("scope", ONCE), form.get("prefix", "").strip()
         remember = form.get("remember") == "yes"
-        return await _decided(
-            request, id, lambda: parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY)
-        )
+        return await _decided(request, parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY))
 
     async def deny(request: Request) -> Response:
         id = request.path_params["id"]
         reason = form_of(request).get("reason", "").strip()
-        return await _decided(request, id, lambda: parts.queue.deny(id, by=BY, reason=reason))
+        return await _decided(request, parts.queue.deny(id, by=BY, reason=reason))
 
-    async def _decided(request: Request, id: str, decide: Any) -> Response:
+    async def _decided(request: Request, decide: Awaitable[Decided]) -> Response:
         session = session_of(request.scope)
         try:
-            decided = await decide()
-            session.note(id, decided.done)
+            decided = await decide
+            approval, note = decided.approval, decided.done
         except DecidedBefore as before:
-            session.note(id, f"{before.message}. The first decision stands.")
-        return back_to(f"/ui?id={id}")
+            approval, note = before.approval, f"{before.message}. The first decision stands."
+        session.note(approval.id, note)
+        return back_to(f"/ui?id={approval.id}")
 
     return [
         Route("/ui", show, methods=["GET"]),
