@@ -166,7 +166,8 @@ class OnDemand:
         return Preflight(self._catalog, plans, self._upstreams, self._visibility, steps)
 
     def _builtins(self) -> Mapping[str, AnyTool]:
-        from goat_mcp.gateway.build.builtin_tools import build_tools, meta_tools
+        from goat_mcp.gateway.approvals.of_principal import ApprovalsOfPrincipal
+        from goat_mcp.gateway.build.builtin_tools import app_tools, build_tools, meta_tools
 
         tools = build_tools(
             self._services,
@@ -174,7 +175,8 @@ class OnDemand:
             lambda rights: self._upstreams.resources(self._visibility.listed_with_reason(rights)),
         )
         found_by_search = meta_tools(self._catalog, lambda spec: self._services.rules.now().denies_tool(spec))
-        return {tool.spec.name: tool for tool in (*tools, *found_by_search)}
+        shown_as_apps = app_tools(self._catalog, ApprovalsOfPrincipal(self._services.state, self._services.telemetry))
+        return {tool.spec.name: tool for tool in (*tools, *found_by_search, *shown_as_apps)}
 
     def commands_run_unasked(self, session_key: str, principal: str) -> bool:
         """What the sandbox's default depends on (`RunsUnasked`)."""

@@ -1,4 +1,4 @@
-"""The view Now: what waits for the owner, and what was decided lately."""
+"""The view Now: what waits for the owner, what runs, and what was decided lately."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from starlette.routing import Route
 
 from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
+from goat_mcp.calls.approvals.wording import CAREFUL_FACT
 from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
 from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, recorded_calls
 from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.core.errors import ToolError
+from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.gateway.approvals.queue import Decided
+from goat_mcp.server.ui import running
 from goat_mcp.server.ui.login import Session, session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
@@ -62,6 +65,7 @@ def routes(parts: UiParts) -> list[Route]:
         return back_to(f"/ui?id={approval.id}")
 
     return [
+        *running.routes(parts),
         Route("/ui", show, methods=["GET"]),
         Route("/ui/approvals/{id:str}/approve", approve, methods=["POST"]),
         Route("/ui/approvals/{id:str}/deny", deny, methods=["POST"]),
@@ -84,6 +88,7 @@ async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[st
     return {
         "title": "Now",
         "waiting": [_waiting(one) for one in waiting],
+        "running": await running.running_data(parts, {one.call_id for one in waiting if one.call_id}),
         "lately": [_lately(one, results.get(one.id, "")) for one in lately],
         "answer": _lately(answered, results.get(answered.id, "")) if is_answered and answered is not None else None,
         "note": session.notes.get(shown, ""),
@@ -99,12 +104,14 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "title": request.title,
         "risk": request.risk,
         "why": request.why,
+        "careful": request.facts.get(CAREFUL_FACT, ()),
+        "command": request.facts.get("command", "") if request.kind is Kind.LOGIN else "",
         "client": request.client,
         "principal": request.principal,
         "asked_by": request.asked_by,
         "tool": request.tool,
-        "workspace": request.workspace,
-        "directory": request.directory if request.directory != request.workspace else "",
+        "workspace": shown_path(request.workspace),
+        "directory": shown_path(request.directory) if request.directory != request.workspace else "",
         "at_s": approval.at_s,
         "expires_at_s": request.expires_at_s,
         "arguments": request.arguments,
@@ -137,7 +144,7 @@ def _lately(approval: Approval, result: str) -> dict[str, Any]:
         "by": approval.decided_by,
         "scope": scope,
         "reason": verdict.reason if verdict is not None else "",
-        "at_s": approval.decided_at_s or request.expires_at_s or approval.at_s,
+        "at_s": approval.decided_at_s or (request.expires_at_s if approval.status is Status.EXPIRED else None),
         "result": result,
     }
 
