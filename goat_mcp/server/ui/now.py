@@ -13,11 +13,9 @@ from starlette.routing import Route
 from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
 from goat_mcp.calls.approvals.wording import CAREFUL_FACT
-from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
-from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, recorded_calls
-from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.visible_text import shown_path
+from goat_mcp.gateway.approvals.outcome import results_of
 from goat_mcp.gateway.approvals.queue import Decided
 from goat_mcp.server.ui import running
 from goat_mcp.server.ui.login import Session, session_of
@@ -83,7 +81,7 @@ async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[st
         except ToolError:
             answered = None
     decided = lately if answered is None or answered in lately else [answered, *lately]
-    results = await anyio.to_thread.run_sync(_results, parts, decided)
+    results = await anyio.to_thread.run_sync(results_of, parts.state, decided)
     is_answered = answered is not None and answered.status is not Status.WAITING
     return {
         "title": "Now",
@@ -156,30 +154,3 @@ def diff_lines(diff: str) -> list[tuple[str, str]]:
         named = line.startswith(("+++ ", "--- "))
         found.append(("file" if named else _DIFF_CLASSES.get(line[:1], "same"), line))
     return found
-
-
-def _results(parts: UiParts, approvals: list[Approval]) -> dict[str, str]:
-    """By approval, how the call ended that ran by it. Blocking."""
-    found: dict[str, str] = {}
-    for one in approvals:
-        if one.request.kind is not Kind.CALL or one.status is not Status.APPROVED:
-            continue
-        found[one.id] = _result(parts, one)
-    return found
-
-
-def _result(parts: UiParts, approval: Approval) -> str:
-    if not approval.used_by:
-        return "the call has not run yet" if approval.call_id else "runs when the client sends the call again"
-    try:
-        calls = recorded_calls(parts.state.path / CALLS_FILE, 1, CallFilter(call_id=approval.used_by))
-    except UnreadableRecord:
-        calls = []
-    if not calls:
-        return "the call ran; the record does not say how it ended"
-    call = calls[0]
-    if "ended" not in call:
-        return "the call runs, or its server ended before it was done"
-    took = f"{call['duration_ms'] / 1000:.1f} s" if call.get("duration_ms") is not None else ""
-    how = f"the call failed with {call['error_code']}" if call.get("error_code") else "the call ran"
-    return f"{how}, {took}" if took else how
