@@ -1,4 +1,7 @@
-"""How many calls run at a time: of one principal, and of all (R-LIMIT-1). Conflicts between them: `scheduler`."""
+"""How many calls run at a time: of one principal, and of all (R-LIMIT-1), and which these are.
+
+Conflicts between them: `scheduler`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
 
@@ -44,13 +47,15 @@ class CallLimiter:
         self._of_depth: dict[int, ConcurrencyLimiter] = {}
         self._away: dict[str, int] = {}
         self._left = anyio.Event()
+        self.permits: set[Permit] = set()
+        """Of all calls that run now, also of those that wait for somebody."""
 
-    def of(self, ctx: ToolContext) -> Permit:
+    def of(self, ctx: ToolContext, tool: str = "") -> Permit:
         """The permit of one call, with a context to run it with. Entering waits, and may raise `ToolError(BUSY)`."""
         limiter = self._of_depth.get(ctx.rights.depth)
         if limiter is None:
             limiter = self._of_depth[ctx.rights.depth] = ConcurrencyLimiter(self._in_all, self._per_principal)
-        return Permit(self, limiter, ctx)
+        return Permit(self, limiter, ctx, tool)
 
     async def take(self, limiter: ConcurrencyLimiter, owner: Owner, wait_left_s: Callable[[], float]) -> None:
         if limiter.has_room(owner):
@@ -99,13 +104,25 @@ class CallLimiter:
         )
 
 
+class CallProgress(NamedTuple):
+    """What a call has reported last."""
+
+    done: float
+    total: float | None
+    message: str | None
+
+
 class Permit:
     """One running call, from entering to leaving. While it waits for others, its permit is released."""
 
     # Contexts are written out here: as generators they cost three times as much, and every call has them.
-    __slots__ = ("_ask", "_calls", "_limiter", "_owner", "_waits", "ctx")
+    __slots__ = ("_ask", "_calls", "_limiter", "_owner", "_report", "_scope", "_waits", "ctx", "progress", "tool")
 
-    def __init__(self, calls: CallLimiter, limiter: ConcurrencyLimiter, ctx: ToolContext) -> None:
+    def __init__(self, calls: CallLimiter, limiter: ConcurrencyLimiter, ctx: ToolContext, tool: str = "") -> None:
+        self.tool = tool
+        self.progress: CallProgress | None = None
+        self._scope = anyio.CancelScope()
+        self._report = ctx.progress
         self._calls = calls
         self._limiter = limiter
         self._owner = (ctx.principal,)
@@ -114,16 +131,32 @@ class Permit:
         # All but asking is the client's own.
         client = cast("CallingClient", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
         to_upstream = partial(_Released, self, to_upstream=True)
-        self.ctx = ctx.changed(ask=self._ask_released, client=client, while_elsewhere=to_upstream)
+        self.ctx = ctx.changed(
+            ask=self._ask_released, client=client, while_elsewhere=to_upstream, progress=self._note_progress
+        )
 
     async def __aenter__(self) -> Permit:
         await self._calls.take(self._limiter, self._owner, self.ctx.wait_left_s)
+        self._calls.permits.add(self)
+        self._scope.__enter__()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
+        self._calls.permits.discard(self)
         self._calls.leave(self._limiter, self._owner)
+        has_ended_it = self._scope.__exit__(exc_type, exc_val, exc_tb)
+        if has_ended_it or (self._scope.cancel_called and isinstance(exc_val, ToolError)):
+            raise ToolError(
+                ErrorCode.CANCELLED,
+                "the user cancelled this call while it ran",
+                "What it had done by then stays. Do not repeat it; ask the user how to go on.",
+            ) from None
+
+    def cancel(self) -> None:
+        """End the call, because the user wants it: it answers with `ToolError(CANCELLED)`."""
+        self._scope.cancel()
 
     def released(self) -> AbstractContextManager[None]:
         """Until the block ends, another call may run in place of this one."""
@@ -148,6 +181,10 @@ class Permit:
     async def _ask_released(self, form: Form) -> Answer:
         with self.released():
             return await self._ask(form)
+
+    async def _note_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        self.progress = CallProgress(done, total, message)
+        await self._report(done, total, message)
 
 
 class _Released:

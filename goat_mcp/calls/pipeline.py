@@ -110,7 +110,7 @@ class Pipeline:
                 else:
                     run = partial(self._execute, tool, through=through, turn=turn)
                 # The number of calls at a time.
-                async with self.slots.of(ctx) as permit:
+                async with self.slots.of(ctx, rule_name) as permit:
                     ctx = permit.ctx
                     with self.telemetry.at_least(ctx.setting("log_level", None)):
                         run = partial(run, permit)

@@ -9,15 +9,27 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Servers": ("add", "remove", "enable", "disable", "restart", "auth", "lock"),
     "Change": ("call", "undo", "config", "secret"),
     "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Decide": ("why", "rules", "plan", "review", "trust"),
+    "Decide": ("ui", "approvals", "approve", "deny", "why", "rules", "plan", "review", "trust"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
+
+TOGETHER: Mapping[str, tuple[str, str]] = {
+    "add": ("remove", "Add or take out servers."),
+    "enable": ("disable", "Use it or not."),
+    "status": ("logs", "See what runs, and how."),
+    "approve": ("deny", "Answer what waits."),
+    "plan": ("review", "See plans and changes."),
+    "help": ("version", "Explain; see versions."),
+}
+"""Commands that share a line in the program's help, so that it fits one screen: the second one, and the summary."""
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "add": (
         "goat-mcp add github -e TOKEN='${secret:github}' -- npx -y gh-mcp",
         "goat-mcp add maps https://maps.example.org/mcp",
     ),
+    "approvals": ("goat-mcp approvals", "goat-mcp approvals --all"),
+    "approve": ("goat-mcp approve 3f2a", "goat-mcp approve 3f2a --scope session"),
     "audit": ("goat-mcp audit show", "goat-mcp audit verify"),
     "audit export": ("goat-mcp audit export --since 7d --format csv",),
     "audit show": ("goat-mcp audit show --last 5 --tool Bash",),
@@ -37,6 +49,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "config unset": ("goat-mcp config unset catalog.deny",),
     "config validate": ("goat-mcp config validate", "goat-mcp config validate ./goat-mcp.yaml"),
     "demo": ("goat-mcp demo",),
+    "deny": ('goat-mcp deny 3f2a --reason "use the staging database"',),
     "disable": ("goat-mcp disable github", "goat-mcp disable Bash mcp__github__delete_repo"),
     "docs": ("goat-mcp docs Grep", "goat-mcp docs"),
     "doctor": ("goat-mcp doctor", "goat-mcp doctor github"),
@@ -86,6 +99,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "serve": ("goat-mcp serve --workspace ~/project", "goat-mcp serve --http 127.0.0.1:8765"),
     "status": ("goat-mcp status", "goat-mcp status --json"),
     "trust": ("goat-mcp trust .", "goat-mcp trust --list"),
+    "ui": ("goat-mcp ui", "goat-mcp ui --no-open --port 8800"),
     "undo": ("goat-mcp undo", "goat-mcp undo --list"),
     "uninstall": ("goat-mcp uninstall cursor",),
     "version": ("goat-mcp version", "goat-mcp --version"),
@@ -94,11 +108,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 EXIT_CODES: Mapping[str, Mapping[int, str]] = {
     "add": {3: "it wants a login; the entry stays", 4: "it does not answer; the entry stays"},
+    "approve": {3: "it is a login: the command to run is shown", 5: "one was refused"},
     "audit": {1: "`verify`: the record was changed"},
     "auth": {3: "no login", 4: "the server cannot be reached"},
     "call": {3: "a login is missing", 4: "the server cannot be reached", 5: "the tool answered with an error"},
     "config": {1: "`validate`: there is a problem"},
     "demo": {5: "a step did not go as shown"},
+    "deny": {5: "one was refused"},
     "doctor": {
         3: "a login is missing",
         4: "a server cannot be reached",

@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from goat_mcp.cli import exit_codes, flags
-from goat_mcp.cli.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import Waiting, waiting_for
-from goat_mcp.gateway.status.restart_requests import STARTS_WITHIN_S, RestartRequest
+from goat_mcp.gateway.status.requests import STARTS_WITHIN_S, RequestKind, UserRequest
 from goat_mcp.gateway.status.running_servers import running, who
 from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.state.directory import StateDirectory
 
 ANSWERS_WITHIN_S = 5.0
@@ -38,7 +38,7 @@ def restart(name: str, as_json: bool) -> int:
         servers_to_change([name], users_files(load_settings({})))  # raises for a name that no file has
         click.echo(json.dumps({"name": name, "running": []}) if as_json else "No goat-mcp is running: nothing to do.")
         return exit_codes.OK
-    request = RestartRequest(StateDirectory.default(), name)
+    request = UserRequest(StateDirectory.default(), RequestKind.RESTART, name)
     try:
         with waiting_for(f"{name}: starting again") as line:
             answers = _answers(request, [one["pid"] for one in documents], line, name)
@@ -57,7 +57,7 @@ def restart(name: str, as_json: bool) -> int:
     return exit_codes.OK if all(result["state"] == "ready" for result in results) else exit_codes.UNREACHABLE
 
 
-def _answers(request: RestartRequest, pids: Sequence[int], line: Waiting, name: str) -> dict[int, dict[str, Any]]:
+def _answers(request: UserRequest, pids: Sequence[int], line: Waiting, name: str) -> dict[int, dict[str, Any]]:
     """The last answer of each, once all are settled or the time is over."""
     began_s = time.monotonic()
     while True:

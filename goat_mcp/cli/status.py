@@ -88,7 +88,11 @@ def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
     gateway = Gateway(settings, approval=settings.approval.by or Approval.HOST)
     document = gateway.status.document()
     # It is no server: these would speak of this very command.
-    told = {name: value for name, value in document.items() if name not in ("pid", "transport", "started", "system")}
+    told = {
+        name: value
+        for name, value in document.items()
+        if name not in ("pid", "transport", "started", "system", "running")
+    }
     return {**told, "upstreams": [{**entry, "since": None} for entry in told["upstreams"]]}
 
 
@@ -109,6 +113,10 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
         + (f" ({sandbox['reason']})" if sandbox["reason"] else "")
         + _hooks(document["hooks"])
     )
+    if page := document.get("page"):
+        say(f"page: {page} (goat-mcp ui opens it)")
+    for one in document.get("running", ()):
+        say(f"runs: {_running(one)}")
     limit = document.get("process_limit", {})  # an older server says nothing of it
     if limit.get("kind") == "none":
         say(f"the number of processes of a command is not limited: {limit['reason']}")
@@ -129,6 +137,17 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
             )
     for line in _details(document, earlier):
         say(line.replace("\n", " "))
+
+
+def _running(one: Mapping[str, Any]) -> str:
+    """One call or background task."""
+    what = one["tool"] or f"{one['kind']} task {one['title']}"
+    by = f" of {one['client']}" if one["client"] else ""
+    progress: Mapping[str, Any] = one["progress"] or {}
+    how_far = f", {progress['done']:g} of {progress['total']:g}" if progress.get("total") else ""
+    message = f": {progress['message']}" if progress.get("message") else ""
+    since = span(max(0, round(time.time() - one["started_s"])))
+    return f"{what}{by}, principal {one['principal']}, for {since}{how_far}{message} ({one['id']})".replace("\n", " ")
 
 
 def _row(upstream: Mapping[str, Any]) -> list[str]:

@@ -66,6 +66,14 @@ class ChecksInput(ABC):
         """Called after `validate`. The input to go on with. Raises `ToolError(INPUT)` naming every problem."""
 
 
+class PreviewsChanges(ABC):
+    """A tool that can say what a call would change in files before it runs."""
+
+    @abstractmethod
+    async def preview(self, input: Any, ctx: ToolContext) -> str:
+        """A unified diff, visible and bounded; empty if that cannot be known. Nothing is written or marked as read."""
+
+
 @runtime_checkable
 class HasDefinition(Protocol):
     """A tool that is more than its spec says: what runs can become another while that stays."""

@@ -31,6 +31,7 @@ from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
+    from goat_mcp.server.ui.hosts import Hosts
 
 Check = Callable[[], object]
 LEAVE_AFTER_S = 1.5
@@ -87,8 +88,12 @@ def run_http(
     check: Check = _nothing_to_check,
     tools: ProgramTools | None = None,
     state: StateDirectory | None = None,
+    hosts: Callable[[], Hosts] | None = None,
 ) -> None:
-    """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    """Serve HTTP until a signal. `hosts` are the other programs of this machine, for the page.
+
+    Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    from goat_mcp.server.http.page import MountedPage
     from goat_mcp.server.http.server import HttpServer, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
@@ -118,7 +123,8 @@ def run_http(
         of_profiles = profile_tokens(files, token)
         for name, file in files.items():
             say(f"goat-mcp: bearer token of profile {name} in {file}")
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles)
+    page = MountedPage(gateway, hosts) if settings.ui.enabled else None
+    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page)
     server.bind(handoff.listener)
     watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handoff)
@@ -133,6 +139,7 @@ async def _serve_stdio(gateway: Gateway, parent: int, handoff: RestartHandoff) -
             group.start_soon(stop_when_orphaned, parent, stop)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
+            group.start_soon(notify_people, gateway)
             _collect_garbage_from_now_on()
             frame_bytes = gateway.settings.limits.frame_bytes
             sessions = StdioHandoff(gateway.restart, handoff, adapter.changes.close)
@@ -160,6 +167,7 @@ async def _serve_http(
         with stopping_on_signals(server.stop, gateway.guard, leaving=server.close):
             await group.start(server.adapter.run)
             group.start_soon(publish_status, gateway)
+            group.start_soon(notify_people, gateway)
             group.start_soon(hand_over)
             _collect_garbage_from_now_on()
             await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
@@ -239,8 +247,8 @@ async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
 
 
 async def publish_status(gateway: Gateway) -> None:
-    """Publish what `goat-mcp status` and other programs of the user read, and start upstreams again that
-    `goat-mcp restart` names, until cancelled; nothing is left then.
+    """Publish what `goat-mcp status` and other programs of the user read, and do what the user asks of running
+    servers (`goat-mcp restart`, a cancelled call), until cancelled; nothing is left then.
 
     Nothing of it runs at start: the client's first list and what its first call needs come before.
     """
@@ -250,13 +258,37 @@ async def publish_status(gateway: Gateway) -> None:
     await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
     from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
-    from goat_mcp.gateway.status.restart_requests import RestartRequests
+    from goat_mcp.gateway.status.requests import RequestWatcher
 
     with suppress(OSError):
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
-    restarts = RestartRequests(gateway.state, os.getpid(), gateway.upstreams, gateway.telemetry, gateway.redactor)
+    running = gateway.on_demand.running()
+    requests = RequestWatcher(
+        gateway.state,
+        os.getpid(),
+        upstreams=gateway.upstreams,
+        running=running,
+        telemetry=gateway.telemetry,
+        redactor=gateway.redactor,
+    )
     warn, last_runs = gateway.telemetry.warning, gateway.last_runs
     async with anyio.create_task_group() as group:
-        group.start_soon(restarts.watch)
-        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs).run()
+        group.start_soon(requests.watch)
+        await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs, running).run()
+
+
+async def notify_people(gateway: Gateway) -> None:
+    """Send what waits for a person to whom `approval.notify` names, until cancelled. Without it nothing is loaded."""
+    if not gateway.settings.approval.notify:
+        return
+    with anyio.move_on_after(FIRST_WRITE_S):
+        await gateway.first_list.wait()
+    await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.approvals.notify.build", abandon_on_cancel=True)
+    from goat_mcp.gateway.approvals.notify.build import build_notifier
+
+    try:
+        await build_notifier(gateway.services, gateway.diagnostics.report_feature).run()
+    except Exception as bug:  # whatever it is, calls go on
+        gateway.telemetry.warning("approval.notify has stopped", problem=repr(bug))
+        gateway.diagnostics.report_feature("approval.notify", "it has stopped; see the log")

@@ -231,6 +231,18 @@ class Upstreams:
             await new.relist()
         return new.status()
 
+    def stopped(self, name: str) -> UpstreamStatus | None:
+        """End the upstream of this name when the calls under way are done; its next use starts it again.
+
+        None if there is none of this name.
+        """
+        old = next((one for one in self._upstreams if name in (one.config.name, one.config.server)), None)
+        if old is None:
+            return None
+        new = self._make(old.config)
+        self._use([new if one is old else one for one in self._upstreams])
+        return new.status()
+
     def _use(self, now: list[Upstream]) -> None:
         """Have these, in this order; the others are ended."""
         gone = [upstream for upstream in self._upstreams if upstream not in now]

@@ -93,6 +93,17 @@ ROWS: dict[str, Row] = {
         typed=CTRL_C,
         asked="Ctrl-C ends it.",
     ),
+    "ui": Row(
+        "ui --no-open",
+        (
+            option("ui"),
+            Mistake("ui x", "(x)", "See goat-mcp ui"),
+            Mistake("ui --port 99999", "99999", "See goat-mcp ui"),
+        ),
+        json="",
+        typed=CTRL_C,
+        asked="served until Ctrl-C",
+    ),
     "demo": Row(
         "demo",
         (option("demo"), Mistake("demo x", "(x)", "See goat-mcp demo"), Mistake("dmo", "'dmo'", "did you mean demo?")),
@@ -165,6 +176,33 @@ ROWS: dict[str, Row] = {
             Mistake("undo --call xyz", "'xyz'", "goat-mcp undo --list"),
             Mistake("undo --last none", "'none'", "See goat-mcp undo"),
         ),
+    ),
+    "approvals": Row(
+        "approvals --all",
+        (
+            option("approvals"),
+            Mistake("approvals nope", "'nope'", "goat-mcp approvals"),
+            Mistake("approvals --watch --all", "--watch", "See goat-mcp approvals --help."),
+        ),
+    ),
+    "approve": Row(
+        "approve nope",
+        (
+            option("approve"),
+            Mistake("approve", "ID", "See goat-mcp approve --help."),
+            Mistake("approve nope --scope", "--scope", "See goat-mcp approve --help."),
+        ),
+        code=TOOL_ERROR,
+        json="",  # it needs a terminal: tests/cli/test_approvals.py
+    ),
+    "deny": Row(
+        "deny nope",
+        (
+            option("deny"),
+            Mistake("deny", "ID", "See goat-mcp deny --help."),
+            Mistake("deny nope --reason", "--reason", "See goat-mcp deny --help."),
+        ),
+        code=TOOL_ERROR,
     ),
     "why": Row(
         "why Bash command=ls",

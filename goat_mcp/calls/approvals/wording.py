@@ -8,12 +8,15 @@ from collections.abc import Sequence
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, clock_time
 from goat_mcp.core.durations import span
+from goat_mcp.files.documents.visible_text import shown_path
 
 DIFF_LINES = 60
 """How much of a diff a form shows."""
 ONCE, DENY = "Allow once", "Deny"
 FOR_SESSION, ALWAYS = "Allow for this session", "Always allow"
 REASON = "Reason, if you deny"
+CAREFUL_FACT = "careful"
+"""The member of a request's facts with the warnings about a tool's definition."""
 _DECIDED = {Status.APPROVED: "approved", Status.DENIED: "denied"}
 
 
@@ -25,13 +28,13 @@ def headline(request: Request) -> str:
 
 def facts_of(request: Request) -> tuple[tuple[str, str], ...]:
     """What a person should know besides the arguments and the diff: labels and texts of one line each."""
-    careful: Sequence[str] = request.facts.get("careful", ())
+    careful: Sequence[str] = request.facts.get(CAREFUL_FACT, ())
     risk = ": ".join(filter(None, (request.risk, ", ".join(request.why))))
     rows = [
         ("Careful", f"its definition {'; '.join(careful)}" if careful else ""),
         ("Risk", risk),
         ("Client", request.client),
-        ("Directory", request.directory),
+        ("Directory", shown_path(request.directory)),
     ]
     return tuple((label, text) for label, text in rows if text)
 

@@ -1,50 +1,70 @@
-"""What a person is asked about one call: the form, its choices, and the rules that "always allow" would write."""
+"""What a person is asked about one call in their client: the form, its answer, and the narrowest rules that would let
+the call pass again."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping
 
+from goat_mcp.calls.approvals import wording
+from goat_mcp.calls.approvals.record import Request, Verdict
+from goat_mcp.calls.approvals.scopes import (
+    ALWAYS,
+    COMMAND,
+    EDITS,
+    ONCE,
+    SERVER,
+    SERVER_READS,
+    SESSION,
+    chosen_verdict,
+)
 from goat_mcp.calls.permissions.patterns import exact_path_pattern
 from goat_mcp.calls.permissions.rule import FILE_WRITERS, REQUESTS, BrokenRule, Call, parse_rule
-from goat_mcp.core.elicitation import Form, Option, Question
-from goat_mcp.core.errors import cut_middle
+from goat_mcp.core.elicitation import Answer, Form, Option, Question
 from goat_mcp.files.documents.visible_text import make_visible
 
 ALLOW_ONCE, ALLOW_SESSION, ALLOW_ALWAYS, DENY = "allow_once", "allow_session", "allow_always", "deny"
-DECISION = "decision"
-_SHOWN_CHARS = 4_000
-_RULES_CHARS = 1_000
-_COMMAND_CHARS = 20_000
-"""More than a command may have that a rule could let pass: it is shown whole, for all of it will run."""
+DECISION, REASON = "decision", "reason"
+_REASON_CHARS = 2_000
+_VALUES: Mapping[str, tuple[str, bool]] = {
+    ALLOW_ONCE: (ONCE, False),
+    ALLOW_SESSION: (SESSION, False),
+    ALLOW_ALWAYS: (ALWAYS, False),
+    "allow_edits": (EDITS, False),
+    "allow_command": (COMMAND, False),
+    "always_command": (COMMAND, True),
+    "allow_server_reads": (SERVER_READS, False),
+    "allow_server": (SERVER, False),
+}
+"""What a form gives back: the scope, and whether its rules are remembered."""
 
 
-def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
-    """`rules` are those that "for this session" and "always" would add; with none only this call can be allowed."""
-    choices = [Option(ALLOW_ONCE, "Allow once")]
-    if rules:
-        place = f" in {call.directory}" if call.directory else ""
-        shown = make_visible(cut_middle(", ".join(rules) + place, _RULES_CHARS))
-        choices += [
-            Option(ALLOW_SESSION, f"Allow for this session: {shown}"),
-            Option(ALLOW_ALWAYS, f"Always allow: {shown}"),
-        ]
-    choices.append(Option(DENY, "Deny"))
-    arguments = [_shown(call.spec.rule_name, name, value) for name, value in call.arguments.items()]
-    warnings = [f"Careful: its definition {'; '.join(found)}"] if (found := call.spec.warnings) else []
-    message = "\n".join([f"Allow {call.spec.rule_name}? ({make_visible(reason)})", *warnings, *arguments])
-    return Form(message, (Question(DECISION, "Decision", options=tuple(choices), required=True),), opens_call=True)
+def form_of(request: Request) -> Form:
+    """The request as a client shows it: the same words as everywhere else."""
+    options = [
+        Option(value, wording.choice_title(choice, remember=remembers))
+        for value, (scope, remembers) in _VALUES.items()
+        for choice in request.choices
+        if choice.scope == scope and (choice.may_remember or not remembers)
+    ]
+    questions = (
+        Question(DECISION, "Decision", options=(*options, Option(DENY, wording.DENY)), required=True),
+        Question(REASON, wording.REASON),
+    )
+    return Form("\n".join(wording.lines_of(request)), questions, opens_call=True)
 
 
-def _shown(tool: str, name: str, value: Any) -> str:
-    """An argument as a person sees it: cut in the middle, with nothing in it that hides or reorders text, and its
-    further lines indented, so that none of them looks like another argument."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    limit = _COMMAND_CHARS if (tool, name) == ("Bash", "command") else _SHOWN_CHARS
-    first, *more = make_visible(cut_middle(text, limit)).split("\n")
-    return "\n".join([f"{make_visible(name)}: {first}", *(f"    {line}" for line in more)])
+def verdict_of(answer: Answer, request: Request) -> Verdict | None:
+    """What a person answered to that form; None if it is no answer to it."""
+    chosen = answer.text(DECISION)
+    if chosen == DENY:
+        return Verdict(approved=False, reason=make_visible(answer.text(REASON).strip()[:_REASON_CHARS]))
+    if chosen not in _VALUES:
+        return None
+    scope, remembers = _VALUES[chosen]
+    if not any(one.scope == scope and (one.may_remember or not remembers) for one in request.choices):
+        return None
+    return chosen_verdict(request, scope, remember=remembers)
 
 
 _AGENT_TYPE = re.compile(r"[A-Za-z0-9_-]+\Z")

@@ -23,6 +23,7 @@ from goat_mcp.core.version import __version__
 from goat_mcp.files.search.deadline import SEARCH_LIMIT_S
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.status.last_runs import record_key
+from goat_mcp.gateway.status.running_work import RunningWork
 from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode, UpstreamStatus
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.sandbox import SandboxState
 
 STATUS_URI = "goat://status"
-_OPERATORS = ("config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
+_OPERATORS = ("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys", "running")
 _OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
@@ -48,6 +49,7 @@ class GatewayStatus:
         hooks: Sequence[HookCommand],
         problems: Callable[[], list[dict[str, Any]]],
         started_s: float,
+        running: RunningWork,
     ) -> None:
         self.transport = "http" if services.serves_http else "stdio"
         self._services = services
@@ -57,6 +59,7 @@ class GatewayStatus:
         self._hooks = hooks
         self._problems = problems
         self._started_s = started_s
+        self._running = running
 
     def upstreams(self) -> tuple[list[UpstreamStatus], Sequence[UpstreamConfig]]:
         """How each stands now, and what is configured."""
@@ -74,6 +77,7 @@ class GatewayStatus:
             "pid": os.getpid(),
             "transport": self.transport,
             "started": iso(self._started_s),
+            "page": self._services.page_url,
             "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],
@@ -84,6 +88,7 @@ class GatewayStatus:
             "process_limit": self._process_limit(),
             "hooks": [_hook(hook) for hook in self._hooks],
             "limits": self._limits(),
+            "running": self._running.shown(),
             "problems": self._problems(),
             "upstreams": [
                 upstream_entry(status, configs.get(status.name) if status.server else None, now_s)

@@ -25,6 +25,7 @@ from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 if TYPE_CHECKING:  # whoever only reads the files does without
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
     from goat_mcp.gateway.status.last_runs import LastRuns
+    from goat_mcp.gateway.status.running_work import RunningWork
 
 _STATUS_URI = "goat://status"
 _FOLDER = "status"
@@ -35,6 +36,8 @@ REST_SHARE = 20.0
 """How many times as long as writing took nothing is written: an upstream that keeps changing its state, and many of
 them, must not take more than a twentieth of the time of a processor with it."""
 REFRESH_S = 10.0
+LOOK_S = 0.5
+"""How often it looks whether a call has begun to take long, has reported progress, or has ended."""
 
 
 class ProcessFiles:
@@ -103,10 +106,12 @@ class StatusPublisher:
         announcements: Announcements,
         warn: Warn,
         last_runs: LastRuns | None = None,
+        running: RunningWork | None = None,
     ) -> None:
         self._status = status
         self._files = files
         self._last_runs = last_runs
+        self._running = running
         self._warn = warn
         self._changed = anyio.Event()
         self._written: object = None
@@ -119,10 +124,11 @@ class StatusPublisher:
             while True:
                 self._changed = anyio.Event()
                 began_s = time.monotonic()
+                mark = self._running_mark()
                 await self._write()
                 rest_s = min((time.monotonic() - began_s) * REST_SHARE, MAX_DEBOUNCE_S)
                 with anyio.move_on_after(REFRESH_S):
-                    await self._changed.wait()
+                    await self._news(mark)
                 await anyio.sleep(max(DEBOUNCE_S, rest_s))
         finally:
             self._files.remove()
@@ -130,6 +136,15 @@ class StatusPublisher:
     def _status_changed(self, uri: str, principal: str | None) -> None:
         if uri == _STATUS_URI:
             self._changed.set()
+
+    def _running_mark(self) -> object:
+        return None if self._running is None else self._running.mark()
+
+    async def _news(self, mark: object) -> None:
+        """Until something is not as it was written. Calls announce nothing: most are over in a moment."""
+        while not self._changed.is_set() and self._running_mark() == mark:
+            with anyio.move_on_after(LOOK_S):
+                await self._changed.wait()
 
     async def _write(self) -> None:
         statuses, configs = self._status.upstreams()

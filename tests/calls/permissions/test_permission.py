@@ -29,7 +29,7 @@ WRITE = spec("Write", SideEffect.MUTATING)
 def answering(answer: str | None) -> ToolContext:
     async def ask(form: Form) -> Answer:
         assert "Write" in form.message
-        (question,) = form.questions
+        question = form.questions[0]
         return Answer(Reply.UNANSWERED) if answer is None else Answer(Reply.ACCEPTED, {question.name: answer})
 
     return ToolContext(call_id="c", ask=ask)
@@ -74,9 +74,10 @@ async def test_whoever_is_asked_sees_what_the_call_would_do() -> None:
     await permission.settle(permission.decide(call, NOBODY), call, ToolContext(call_id="c", ask=ask))
 
     lines = shown[0].splitlines()
-    assert lines[:2] == ["Allow Write? (mode default)", "file_path: /ws/a\\u202etxt.py"]
-    assert len(lines[2]) < 4_100 and "characters cut" in lines[2]
-    assert lines[3:] == ["note: a", "    count: 4", "count: 3"]
+    assert lines[:2] == ["Allow Write? (mode default)", "Risk: medium: changes"]
+    assert lines[2] == "file_path: /ws/a\\u202etxt.py"
+    assert len(lines[3]) < 4_100 and "characters cut" in lines[3]
+    assert lines[4:] == ["note: a", "    count: 4", "count: 3"]
 
 
 async def test_a_command_that_rules_could_let_pass_is_shown_whole() -> None:

@@ -9,8 +9,11 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from goat_mcp.calls.permissions.approval import approval_form
+from goat_mcp.calls.approvals.call_request import request_for_call
+from goat_mcp.calls.permissions.approval import form_of
 from goat_mcp.calls.permissions.rule import Call
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.gateway.status import doctor
 from goat_mcp.gateway.status.doctor import upstreams_examined
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
@@ -82,10 +85,12 @@ def test_f13_12_who_is_asked_about_a_call_sees_that_the_definition_is_suspicious
 
     def message(entry: dict[str, Any]) -> str:
         made: UpstreamTool = upstream_tool(config, entry, cast("Any", None))
-        return approval_form(Call(made.spec, {"a": 1}), "asked", ()).message
+        ctx = ToolContext(call_id="c")
+        return form_of(request_for_call(Call(made.spec, {"a": 1}), "asked", ctx, redactor=Redactor())).message
 
-    assert message(tool("t", EVIL)).splitlines() == ["Allow mcp__s__t? (asked)", f"Careful: {WHY}", "a: 1"]
-    assert message(tool("t")).splitlines() == ["Allow mcp__s__t? (asked)", "a: 1"]
+    risk = "Risk: high: may change things"
+    assert message(tool("t", EVIL)).splitlines() == ["Allow mcp__s__t? (asked)", f"Careful: {WHY}", risk, "a: 1"]
+    assert message(tool("t")).splitlines() == ["Allow mcp__s__t? (asked)", risk, "a: 1"]
 
 
 async def test_f13_12_what_hides_in_a_definition_is_shown_and_its_pin_is_of_what_was_sent(changing: Changing) -> None:

@@ -72,11 +72,15 @@ def runner_problem(name: str, words: Sequence[str], named_words: int) -> str:
     return f"a rule must spell out what {name} runs ({' '.join(words[:at])} PROGRAM *)"
 
 
+def is_interpreter(name: str) -> bool:
+    return _without_variant(name) in _INTERPRETERS
+
+
 def inner_command(name: str, words: Sequence[str]) -> int:
     """Where the words of another program begin that a rule may spell out; 0 if there is none."""
     if name in _RUNS_FIRST_WORD:
         return 1
-    if _without_variant(name) in _INTERPRETERS:
+    if is_interpreter(name):
         return 2 if list(words[1:2]) == ["-m"] else 0
     verbs = _VERB_RUNNERS.get(name, ())
     # The verb may stand behind options, whose values nobody knows: `uv -q run`, `uv tool run`.

@@ -50,11 +50,13 @@ def _is_no_plain_word(word: str) -> bool:
 @dataclass(frozen=True)
 class VerbTool:
     """`before`: options before the verb; `looking`: the verbs, of one word or two, that change nothing;
-    `running`: those that run what their arguments say."""
+    `running`: those that run what their arguments say; `named`: those that do so, but no more than the project says if
+    a rule spells them out."""
 
     before: OptionTable
     looking: Mapping[tuple[str, ...], OptionTable]
     running: frozenset[str] = field(default_factory=frozenset[str])
+    named: Mapping[tuple[str, ...], OptionTable] = field(default_factory=dict[tuple[str, ...], OptionTable])
 
 
 def _verbs(names: str, table: OptionTable) -> dict[tuple[str, ...], OptionTable]:
@@ -64,6 +66,7 @@ def _verbs(names: str, table: OptionTable) -> dict[tuple[str, ...], OptionTable]
 _CONTAINER_LIST = OptionTable(
     "aqns", "f", "", "all quiet no-trunc size latest digests", "filter format last"
 )  # fmt: skip
+_COMPOSE = "build no-build no-deps quiet-pull quiet no-color no-log-prefix"
 _CONTAINERS = VerbTool(
     OptionTable("D", "c", "", "debug version help", "context log-level", own_first=True),
     {
@@ -79,6 +82,16 @@ _CONTAINERS = VerbTool(
         ("stats",): OptionTable("a", "", "", "all no-stream no-trunc", "format"),
     },
     frozenset({"run", "exec", "compose", "buildx", "container", "create", "cp", "debug", "plugin", "sandbox", "model"}),
+    {
+        ("compose", "up"): OptionTable(
+            "dVw", "t", "", f"{_COMPOSE} detach force-recreate no-recreate remove-orphans wait watch", "timeout"
+        ),
+        ("compose", "down"): OptionTable("", "t", "", "remove-orphans", "timeout"),
+        ("compose", "build"): OptionTable("q", "", "", f"{_COMPOSE} pull no-cache"),
+        **_verbs(
+            "compose start,compose stop,compose restart,compose pull", OptionTable("q", "t", "", "quiet", "timeout")
+        ),
+    },
 )
 _CLUSTER_OPTIONS = "namespace context cluster output selector field-selector sort-by chunk-size"
 _CLUSTER_GET = OptionTable(
@@ -183,10 +196,14 @@ def verb_problem(name: str, words: Sequence[str], named_words: int, spelled: Col
         return ""
     at = len(words) - len(read.operands)
     for length in (2, 1):
-        if table := tool.looking.get(tuple(words[at : at + length])):
+        verbs = tuple(words[at : at + length])
+        if table := tool.looking.get(verbs) or (tool.named.get(verbs) if named_words >= at + length else None):
             problem = table.problem(words[at + length :])
             return f"{' '.join(words[at : at + length])}: {problem}" if problem else ""
     verb = words[at]
+    if tuple(words[at : at + 2]) in tool.named:
+        named = " ".join(words[at : at + 2])
+        return f"{named} runs what the project says; a rule must spell it out ({name} {named} *)"
     if verb in tool.running:
         return f"{verb} runs what its arguments say; only a rule that spells the whole command covers it"
     if any(len(looking) > 1 and looking[0] == verb for looking in tool.looking):

@@ -1,6 +1,6 @@
-"""`restarts/` in the state directory: the user wants an upstream started again, and what each server did about it.
+"""`requests/` in the state directory: what the user wants running servers to do, and what each did about it.
 
-`ID.json` is a request of `goat-mcp restart`, `ID.PID.json` the answer of one serving process.
+`ID.json` is a request of a command or of the page, `ID.PID.json` the answer of one serving process.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,33 +19,45 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.gateway.status.running_work import RunningWork
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 
-LOOK_S = 0.5
+LOOK_S = 0.4
 MAX_AGE_S = 60.0
 """Older requests are what a killed command left."""
 STARTS_WITHIN_S = 30.0
 READ_WITHIN_S = 2.0
 """How long a changed file of servers may take to be read."""
-_FOLDER = "restarts"
+UNKNOWN = "unknown"
+"""The `state` in an answer if the process has nothing of this name."""
+_FOLDER = "requests"
 _SUFFIX = ".json"
 
 
-class RestartRequest:
-    """One request, as the command sees it that makes it."""
+class RequestKind(StrEnum):
+    """`restart` and `stop` name an upstream, `cancel` the id of a call or of a background task."""
 
-    def __init__(self, state: StateDirectory, name: str) -> None:
+    RESTART = "restart"
+    STOP = "stop"
+    CANCEL = "cancel"
+
+
+class UserRequest:
+    """One request, as whoever makes it sees it."""
+
+    def __init__(self, state: StateDirectory, kind: RequestKind, name: str) -> None:
         """Raises `OSError`."""
         self._folder = state.folder(_FOLDER)
         self._id = secrets.token_hex(8)
-        _write(self._folder / f"{self._id}{_SUFFIX}", {"name": name, "at_s": time.time()})
+        _write(self._folder / f"{self._id}{_SUFFIX}", {"kind": kind.value, "name": name, "at_s": time.time()})
 
     def answers(self) -> list[dict[str, Any]]:
-        """What processes have answered so far: `pid`, `state` (`starting`, then that of the upstream; `unknown` if
-        there is none of this name), `reason_code`, `detail`, `tool_count`."""
+        """What processes have answered so far: `pid`, `state` (`starting`, then that of the upstream; `cancelled`;
+        `unknown` if there is none of this name), and of an upstream `reason_code`, `detail`, `tool_count`."""
         found = [_read(file) for file in sorted(self._folder.glob(f"{self._id}.*{_SUFFIX}"))]
         return sorted((one for one in found if one is not None), key=lambda one: one.get("pid", 0))
 
@@ -57,13 +70,23 @@ class RestartRequest:
                     file.unlink()
 
 
-class RestartRequests:
+class RequestWatcher:
     """Sees requests, and does what they ask for, in one serving process."""
 
-    def __init__(self, state: StateDirectory, pid: int, upstreams: Upstreams, telemetry: Telemetry, redactor: Redactor):
+    def __init__(
+        self,
+        state: StateDirectory,
+        pid: int,
+        *,
+        upstreams: Upstreams,
+        running: RunningWork,
+        telemetry: Telemetry,
+        redactor: Redactor,
+    ) -> None:
         self._folder = state.path / _FOLDER
         self._pid = pid
         self._upstreams = upstreams
+        self._running = running
         self._telemetry = telemetry
         self._redactor = redactor
         self._seen: set[str] = set()
@@ -73,51 +96,70 @@ class RestartRequests:
         """Until cancelled."""
         async with anyio.create_task_group() as group:
             while True:
-                for request, name in await anyio.to_thread.run_sync(self._new, abandon_on_cancel=True):
-                    group.start_soon(self._restart, request, name)
+                for request, kind, name in await anyio.to_thread.run_sync(self._new, abandon_on_cancel=True):
+                    group.start_soon(self._carry_out, request, kind, name)
                 await anyio.sleep(LOOK_S)
 
-    def _new(self) -> list[tuple[str, str]]:
+    def _new(self) -> list[tuple[str, RequestKind, str]]:
         try:
             files = sorted(self._folder.iterdir())
         except OSError:
             return []
         requests = {file.name.removesuffix(_SUFFIX): file for file in files if file.name.count(".") == 1}
         self._seen &= requests.keys()
-        found: list[tuple[str, str]] = []
+        found: list[tuple[str, RequestKind, str]] = []
         for request in requests.keys() - self._seen:
             self._seen.add(request)
             match _read(requests[request]):
-                case {"name": str(name), "at_s": float(at_s)} if time.time() - at_s < MAX_AGE_S:
-                    found.append((request, name))
+                case {"kind": str(kind), "name": str(name), "at_s": float(at_s)} if (
+                    time.time() - at_s < MAX_AGE_S and kind in list(RequestKind)
+                ):
+                    found.append((request, RequestKind(kind), name))
                 case _:
                     pass
         return found
 
-    async def _restart(self, request: str, name: str) -> None:
+    async def _carry_out(self, request: str, kind: RequestKind, name: str) -> None:
+        answers = self._cancel(name) if kind is RequestKind.CANCEL else self._upstream(kind, name)
+        async for answer in answers:
+            file = self._folder / f"{request}.{self._pid}{_SUFFIX}"
+            with suppress(OSError):  # nobody waits for it any more
+                await anyio.to_thread.run_sync(partial(_write, file, {"pid": self._pid, **answer}))
+
+    async def _cancel(self, id: str) -> AsyncIterator[Mapping[str, Any]]:
+        cancelled = await self._running.cancel(id)
+        if cancelled is not None:
+            self._telemetry.warning("cancelled, as the user wants it", id=id, tool=cancelled["tool"])
+        yield {"state": UNKNOWN if cancelled is None else "cancelled"}
+
+    async def _upstream(self, kind: RequestKind, name: str) -> AsyncIterator[Mapping[str, Any]]:
         is_known = self._is_known(name)
         with anyio.move_on_after(READ_WITHIN_S):
             while not is_known:  # its entry may have been added just now
                 await anyio.sleep(LOOK_S / 5)
                 is_known = self._is_known(name)
-        await self._answer(request, {"state": "starting" if is_known else "unknown"})
         if not is_known:
+            yield {"state": UNKNOWN}
             return
+        if kind is RequestKind.STOP:
+            self._telemetry.warning("upstream is stopped, as the user wants it", upstream=name)
+            yield self._answer(self._upstreams.stopped(name))
+            return
+        yield {"state": "starting"}
         # The second of two requests would end what the first one waits for.
         async with self._one_at_a_time.setdefault(name, anyio.Lock()):
             self._telemetry.warning("upstream is started again, as the user wants it", upstream=name)
             status = await self._upstreams.restarted(name, STARTS_WITHIN_S)
-        if status is not None:
-            told = {"reason_code": str(status.reason_code), "detail": status.detail, "tool_count": status.tool_count}
-            await self._answer(request, self._redactor.tree({"state": str(status.state), **told}))
+        yield self._answer(status)
+
+    def _answer(self, status: UpstreamStatus | None) -> Mapping[str, Any]:
+        if status is None:
+            return {"state": UNKNOWN}
+        fields = {"reason_code": str(status.reason_code), "detail": status.detail, "tool_count": status.tool_count}
+        return self._redactor.tree({"state": str(status.state), **fields})
 
     def _is_known(self, name: str) -> bool:
         return any(name in (config.name, config.server) for config in self._upstreams.configs)
-
-    async def _answer(self, request: str, answer: Mapping[str, Any]) -> None:
-        file = self._folder / f"{request}.{self._pid}{_SUFFIX}"
-        with suppress(OSError):  # nobody waits for it any more
-            await anyio.to_thread.run_sync(partial(_write, file, {"pid": self._pid, **answer}))
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:

@@ -1,0 +1,39 @@
+"""What an approval of a call is bound to (R-PERM-4): tool, definition, arguments, directories and principal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from goat_mcp.calls.permissions.rule import Call
+from goat_mcp.core.spec import ToolSpec
+
+
+def subject_of(call: Call, principal: str) -> str:
+    """The same for the same call of the same principal, and for no other. The files that it touches are part of it:
+    a path may mean another one by now."""
+    return _sha256(
+        [
+            principal,
+            call.spec.rule_name,
+            pin_of(call.spec),
+            call.arguments,
+            call.directory,
+            *(call.roots, call.asked, call.reads, call.writes, call.runs),
+        ]
+    )
+
+
+def arguments_sha256(call: Call) -> str:
+    return _sha256(call.arguments)
+
+
+def pin_of(spec: ToolSpec) -> str:
+    """Of the definition that the person is shown the call of."""
+    return _sha256(spec.wire())
+
+
+def _sha256(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
