@@ -28,6 +28,7 @@ async def test_a_button_on_the_phone_lets_the_call_run_once_or_not_at_all(
     root = tmp_path / "ws"
     root.mkdir()
     results: list[ToolResult] = []
+    shown = ""
     async with phone(desk) as telegram:
         approval = {"notify": [telegram.entry], "notify_after_s": 0}
         settings = Settings.model_validate({"workspace": [str(root)], "approval": approval})
