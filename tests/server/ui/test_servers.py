@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,8 @@ from goat_mcp.server.run import publish_status
 from goat_mcp.server.ui.pins import MAX_ROWS, Row, rows
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
+from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 from tests.server.ui.open_page import OpenPage, open_page, request_for
 from tests.server.ui.test_now import words
 from tests.upstreams.changing import Changing, tool
@@ -49,11 +51,22 @@ def configure(entries: dict[str, Any]) -> Path:
 
 
 @asynccontextmanager
-async def page_over(entries: dict[str, Any], *, publishes: bool = True) -> AsyncGenerator[tuple[OpenPage, Gateway]]:
-    """The page of a gateway with these servers, which serves clients or is the page's own."""
-    configure(entries)
+async def page_over(
+    entries: dict[str, Any],
+    *,
+    publishes: bool = True,
+    stored: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+    **settings: Any,
+) -> AsyncGenerator[tuple[OpenPage, Gateway]]:
+    """The page of a gateway with these servers, which serves clients or is the page's own. `stored` is what earlier
+    runs have listed of them."""
+    file = configure(entries)
     state = StateDirectory.default()
-    gateway = Gateway(load_settings({"workspace": [str(Path.cwd())]}), approval=Approval.ELICIT, state=state)
+    for config in load_upstream_files([file]).configs if stored else ():
+        listed = StoredCatalog("2025-11-25", tuple((stored or {})[config.name]))
+        WarmCatalog(state).store(config.server, config.fingerprint, listed)
+    flags = {"workspace": [str(Path.cwd())], **settings}
+    gateway = Gateway(load_settings(flags), approval=Approval.ELICIT, state=state)
     gateway.first_list.set()
 
     async def made() -> Gateway:
