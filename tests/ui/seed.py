@@ -49,7 +49,7 @@ def morning(desk: Desk) -> Generator[None]:
             wire.call(tool, arguments)
     weather.write_text(weather.read_text().replace(*_NEW_WORDS))
     with desk.client() as wire:
-        wire.listed_with("mcp__weather__list_towns")
+        wire.call("mcp__weather__current_weather", {"town": "Dunmere"})  # its definition is another one now
         denied = wire.start("tools/call", _bash("rm -rf build", "Remove what was built"))
         desk.approvals.decide(desk.waiting_one().id, Verdict(approved=False, reason="use make clean"), "page")
         wire.answer(denied)
