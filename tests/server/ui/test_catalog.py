@@ -122,9 +122,9 @@ async def test_a_server_is_switched_off_and_stays_in_the_list_to_be_switched_on_
     assert "raw0 of" in told
 
 
-async def tried(page: OpenPage, tool: str, **fields: str) -> tuple[str, str]:
+async def tried(page: OpenPage, tool: str, fields: dict[str, str]) -> tuple[str, str]:
     """Where it leads, and what is shown there."""
-    answer = await page.post(f"/ui/catalog/tool/{tool}", **fields)
+    answer = await page.post(f"/ui/catalog/tool/{tool}", None, **fields)
     assert answer.status_code == 303, words(answer.text)
     path = answer.headers["location"].partition("#")[0]
     return path, (await page.client.get(path)).text
@@ -137,7 +137,7 @@ async def test_a_tool_is_tried_and_its_hostile_result_is_inert(tmp_path: Path) -
         form = (await page.client.get("/ui/catalog/tool/Read")).text
         names = dict(re.findall(r'<label for="(a\d+)">(\w+)', form))
         id = next(field for field, name in names.items() if name == "file_path")
-        _, html = await tried(page, "Read", **{id: str(file)})
+        _, html = await tried(page, "Read", {id: str(file)})
         gateway.audit.close()
 
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -165,7 +165,7 @@ async def test_a_tool_that_nobody_has_is_not_found() -> None:
 
 async def test_a_call_that_takes_long_is_shown_as_running_and_then_with_its_result() -> None:
     async with page_over({}, mode="bypassPermissions", sandbox="off") as (page, _):
-        path, html = await tried(page, "Bash", a0="sleep 2; echo all done now | tr a-z A-Z")
+        path, html = await tried(page, "Bash", {"a0": "sleep 2; echo all done now | tr a-z A-Z"})
         running = words(html)
         told = await shown(page, path, "ALL DONE NOW")
 
