@@ -173,6 +173,31 @@ async def test_a_call_that_takes_long_is_shown_as_running_and_then_with_its_resu
     assert "It runs since" not in told
 
 
+async def test_a_call_that_a_rule_asks_about_waits_in_the_queue_and_runs_once_it_is_approved() -> None:
+    async with page_over({}, sandbox="off") as (page, gateway):
+        path, html = await tried(page, "Bash", {"a0": "echo all done now | tr a-z A-Z"})
+        waiting = words(html)
+        (approval,) = await page.parts.queue.waiting()
+        await page.post(f"/ui/approvals/{approval.id}/approve", scope="once")
+        told = await shown(page, path, "ALL DONE NOW")
+        gateway.audit.close()
+
+    assert "This call waits for you: decide in Now." in waiting
+    assert f'href="/ui#a-{approval.id}"' in html
+    assert approval.request.client.startswith("goat-mcp page")
+    assert "waits for you" not in told
+
+
+async def test_a_denied_call_shows_the_reason_that_models_read() -> None:
+    async with page_over({}, sandbox="off") as (page, _):
+        path, _html = await tried(page, "Bash", {"a0": "echo hello"})
+        (approval,) = await page.parts.queue.waiting()
+        await page.post(f"/ui/approvals/{approval.id}/deny", reason="not on a Friday")
+        told = await shown(page, path, "not on a Friday")
+
+    assert "failed" in told
+
+
 async def test_with_a_thousand_tools_every_view_answers_within_a_tenth_of_a_second() -> None:
     listed = [
         {
