@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import anyio.to_thread
@@ -12,8 +12,11 @@ from starlette.routing import Route
 
 from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
+from goat_mcp.calls.approvals.wording import CAREFUL_FACT
 from goat_mcp.core.errors import ToolError
+from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.gateway.approvals.outcome import results_of
+from goat_mcp.gateway.approvals.queue import Decided
 from goat_mcp.server.ui import running
 from goat_mcp.server.ui.login import Session, session_of
 from goat_mcp.server.ui.pages import back_to
@@ -42,23 +45,22 @@ def routes(parts: UiParts) -> list[Route]:
         form, id = form_of(request), request.path_params["id"]
         scope, prefix = form.get("scope", ONCE), form.get("prefix", "").strip()
         remember = form.get("remember") == "yes"
-        return await _decided(
-            request, id, lambda: parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY)
-        )
+        return await _decided(request, parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY))
 
     async def deny(request: Request) -> Response:
         id = request.path_params["id"]
         reason = form_of(request).get("reason", "").strip()
-        return await _decided(request, id, lambda: parts.queue.deny(id, by=BY, reason=reason))
+        return await _decided(request, parts.queue.deny(id, by=BY, reason=reason))
 
-    async def _decided(request: Request, id: str, decide: Any) -> Response:
+    async def _decided(request: Request, decide: Awaitable[Decided]) -> Response:
         session = session_of(request.scope)
         try:
-            decided = await decide()
-            session.note(id, decided.done)
+            decided = await decide
+            approval, note = decided.approval, decided.done
         except DecidedBefore as before:
-            session.note(id, f"{before.message}. The first decision stands.")
-        return back_to(f"/ui?id={id}")
+            approval, note = before.approval, f"{before.message}. The first decision stands."
+        session.note(approval.id, note)
+        return back_to(f"/ui?id={approval.id}")
 
     return [
         *running.routes(parts),
@@ -100,12 +102,14 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "title": request.title,
         "risk": request.risk,
         "why": request.why,
+        "careful": request.facts.get(CAREFUL_FACT, ()),
+        "command": request.facts.get("command", "") if request.kind is Kind.LOGIN else "",
         "client": request.client,
         "principal": request.principal,
         "asked_by": request.asked_by,
         "tool": request.tool,
-        "workspace": request.workspace,
-        "directory": request.directory if request.directory != request.workspace else "",
+        "workspace": shown_path(request.workspace),
+        "directory": shown_path(request.directory) if request.directory != request.workspace else "",
         "at_s": approval.at_s,
         "expires_at_s": request.expires_at_s,
         "arguments": request.arguments,
@@ -138,7 +142,7 @@ def _lately(approval: Approval, result: str) -> dict[str, Any]:
         "by": approval.decided_by,
         "scope": scope,
         "reason": verdict.reason if verdict is not None else "",
-        "at_s": approval.decided_at_s or request.expires_at_s or approval.at_s,
+        "at_s": approval.decided_at_s or (request.expires_at_s if approval.status is Status.EXPIRED else None),
         "result": result,
     }
 
