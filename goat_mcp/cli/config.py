@@ -21,7 +21,15 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.gateway.settings_edit import edited_settings, settings_path, value_in, without_key
 from goat_mcp.settings.loading import load_settings
-from goat_mcp.settings.settings import ENV_PREFIX, SECRET_NAMES, SHORT_KEYS, Settings, path_keys, setting_keys, setting_types
+from goat_mcp.settings.settings import (
+    ENV_PREFIX,
+    SECRET_NAMES,
+    SHORT_KEYS,
+    Settings,
+    path_keys,
+    setting_keys,
+    setting_types,
+)
 from goat_mcp.settings.view import ConfigView
 from goat_mcp.settings.watched_settings import FOLLOWED
 from goat_mcp.settings.yaml_text import edited_yaml, read_yaml
