@@ -271,13 +271,19 @@ async def decided_on_the_page(folder: Path, user: Slow, *, approved: bool) -> No
     await (queue.approve(found.id, by="page") if approved else queue.deny(found.id, by="page", reason="smaller steps"))
 
 
+async def decided_meanwhile(gateway: Gateway, user: Slow, folder: Path, *, approved: bool) -> ToolResult:
+    results: list[ToolResult] = []
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(decided_on_the_page, folder, user, approved=approved))
+            results.append(await exit_plan(gateway, user, plan=PLAN))
+    return results[0]
+
+
 async def test_an_approval_from_elsewhere_ends_the_form_and_counts(tmp_path: Path) -> None:
     gateway, user = planning(tmp_path), Slow()
 
-    with anyio.fail_after(20):
-        async with anyio.create_task_group() as group:
-            group.start_soon(partial(decided_on_the_page, tmp_path, user, approved=True))
-            result = await exit_plan(gateway, user, plan=PLAN)
+    result = await decided_meanwhile(gateway, user, tmp_path, approved=True)
 
     assert approved(result) == (True, False) and user.withdrawn
     assert "The plan was approved by the user (page)." in result.text
@@ -289,10 +295,7 @@ async def test_an_approval_from_elsewhere_ends_the_form_and_counts(tmp_path: Pat
 async def test_a_denial_from_elsewhere_ends_the_form_with_its_reason(tmp_path: Path) -> None:
     gateway, user = planning(tmp_path), Slow()
 
-    with anyio.fail_after(20):
-        async with anyio.create_task_group() as group:
-            group.start_soon(partial(decided_on_the_page, tmp_path, user, approved=False))
-            result = await exit_plan(gateway, user, plan=PLAN)
+    result = await decided_meanwhile(gateway, user, tmp_path, approved=False)
 
     assert approved(result) == (False, False) and user.withdrawn
     assert "They said: smaller steps" in result.text
