@@ -21,7 +21,7 @@ _WANTED = (
 
 
 _IDS_AT_ONCE = 500
-MAX_ROWS_SEARCHED = 10_000
+MAX_ROWS_SEARCHED = 5_000
 """How many calls one page of a search looks at: a search that finds little says how far it came, and goes on from
 there. So no page reads more, however long the record is."""
 MAX_COUNTED = 1000
