@@ -17,10 +17,10 @@ from typing import Any
 
 import yaml
 
-from goat_mcp.catalog.builtin_contracts import FILE, META_FILE, contract_document
+from goat_mcp.catalog.builtin_contracts import APP_FILE, FILE, META_FILE, contract_document
 from goat_mcp.catalog.goa_tools import goa_tools
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.gateway.build.builtin_tools import META_CLASSES, TOOL_CLASSES
+from goat_mcp.gateway.build.builtin_tools import APP_CLASSES, META_CLASSES, TOOL_CLASSES
 from goat_mcp.gateway.build.manifests import shipped
 from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.settings.settings import Settings
@@ -237,7 +237,7 @@ def packaging() -> dict[Path, str]:
 def contract_files() -> dict[Path, str]:
     """What a start reads of the tools. The examples run with it."""
     files: dict[Path, str] = {}
-    for file, classes in ((FILE, TOOL_CLASSES), (META_FILE, META_CLASSES)):
+    for file, classes in ((FILE, TOOL_CLASSES), (META_FILE, META_CLASSES), (APP_FILE, APP_CLASSES)):
         documents = [contract_document(tool.contract) for tool in classes]
         files[CONTRACTS / file] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     return files
@@ -245,7 +245,7 @@ def contract_files() -> dict[Path, str]:
 
 def wanted_files() -> dict[Path, str]:
     specs = builtin_specs()
-    meta = [tool.contract for tool in META_CLASSES]
+    meta = [tool.contract for tool in (*META_CLASSES, *APP_CLASSES)]
     outputs: dict[str, list[str]] = _from_root("scripts.example_outputs").example_outputs()
     files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in (*specs, *meta)} | pages(specs, outputs)
     files[OUTPUTS] = json.dumps(outputs, indent=1, ensure_ascii=False) + "\n"

@@ -14,18 +14,17 @@ from goat_mcp.calls.hooks import HookOutcome, Hooks
 from goat_mcp.calls.meta_call import check_only_reads, resolve_call
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
-from goat_mcp.calls.permissions.permission import Permission
+from goat_mcp.calls.permissions.permission import Permission, Preview, no_preview
 from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.catalog.builtin_contracts import names_of_ours
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.elicitation import Answer, Form
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
-from goat_mcp.core.tool import Access, ChecksInput
+from goat_mcp.core.tool import Access, ChecksInput, PreviewsChanges
 from goat_mcp.state.telemetry import Telemetry
 
 _MAX_READMISSIONS = 3
@@ -102,13 +101,13 @@ class Admission:
         seen_before: Mapping[str, Any] | None = None
         for _ in range(_MAX_READMISSIONS):
             input, access, call = await self._validated(tool, judged, ctx)
-            asked: list[Form] = []
-            decision = await self._settled(tool, call, judged, _watched(ctx, asked) if self.hooks else ctx)
+            preview = partial(tool.preview, input, ctx) if isinstance(tool, PreviewsChanges) else no_preview
+            decision = await self._settled(tool, call, judged, ctx, preview)
             # The rewritten input may be, in canonical form, the call that the hooks have seen.
             if call.arguments == seen_before or await self._hooks_leave(spec, judged, call, ctx):
-                if judged.wants_person is not None and not asked:
+                if judged.wants_person is not None and decision.decided_by != "user":
                     wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
-                    decision = await self._settled(tool, call, judged, ctx, wish)
+                    decision = await self._settled(tool, call, judged, ctx, preview, wish)
                 seen = hook_arguments(call.arguments, call.asked)
                 return Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
             if access.judged_arguments is not None:
@@ -119,13 +118,19 @@ class Admission:
         )
 
     async def _settled(
-        self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
+        self,
+        tool: AnyTool,
+        call: Call,
+        judged: _Judged,
+        ctx: ToolContext,
+        preview: Preview,
+        wish: Decision | None = None,
     ) -> Decision:
         """The decision of rules and mode (or the `wish` of a hook); if it asks, the person's. Raises `ToolError`."""
         decision = wish or await self._decision(call, judged.through, ctx)
         judged.decided_by, judged.reason = ("rule" if decision.by_rule else "mode"), decision.reason
         try:
-            decision = await self.permission.settle(decision, call, ctx)
+            decision = await self.permission.settle(decision, call, ctx, preview)
         except ToolError as refused:
             if decision.effect is Effect.ASK:
                 judged.decided_by = "user" if refused.interrupts else "nobody"
@@ -231,16 +236,6 @@ def _rewritten(spec: ToolSpec, arguments: Mapping[str, Any]) -> ToolError:
         f"a hook rewrote what {spec.name} was to run, to `{command}`",
         f"{spec.name} cannot run that; use {spec.rule_name}.",
     )
-
-
-def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
-    """The context, with each form that it asks added to `asked`."""
-
-    async def ask(form: Form) -> Answer:
-        asked.append(form)
-        return await ctx.ask(form)
-
-    return replace(ctx, ask=ask)
 
 
 _PATHS = ("file_path", "notebook_path")

@@ -20,6 +20,7 @@ from goat_mcp.core.tool import Access
 
 FILE = "builtin_contracts.json"
 META_FILE = "meta_contracts.json"
+APP_FILE = "app_contracts.json"
 
 
 @cache
@@ -35,6 +36,12 @@ def meta_contracts() -> tuple[ToolSpec, ...]:
 
 
 @cache
+def app_contracts() -> tuple[ToolSpec, ...]:
+    """Those of the tools that have an MCP App; the server adds them (`goat_mcp.server.apps`)."""
+    return _specs(APP_FILE)
+
+
+@cache
 def builtin_names() -> tuple[str, ...]:
     """The names of the built-in tools, in the order of the list."""
     return tuple(spec.name for spec in builtin_contracts())
@@ -43,7 +50,7 @@ def builtin_names() -> tuple[str, ...]:
 @cache
 def names_of_ours() -> frozenset[str]:
     """The names of all tools of this package, meta-tools too. No tool of an upstream gets one."""
-    return frozenset((*builtin_names(), *(spec.name for spec in meta_contracts())))
+    return frozenset((*builtin_names(), *(spec.name for spec in (*meta_contracts(), *app_contracts()))))
 
 
 def _specs(file: str) -> tuple[ToolSpec, ...]:

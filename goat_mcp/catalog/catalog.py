@@ -95,7 +95,8 @@ class Catalog:
         self.dialect = DIALECTS[dialect]
         self._profiles = profiles
         self._name_cap = name_cap
-        self._views: dict[tuple[str, ...], Catalog] = {}
+        self._shows_apps = False
+        self._views: dict[tuple[tuple[str, ...], bool], Catalog] = {}
         self._choices = 0
         self._sources: dict[str, str] = {}
         self._renamed: dict[str, _Renamed] = {}
@@ -128,17 +129,20 @@ class Catalog:
         self.dialect = DIALECTS[dialect]
         self._choices += 1
         self._listed, self._renamed = {}, {}
-        for names, view in self._views.items():
+        for (names, _), view in self._views.items():
             self._narrow(view, names)
 
     def of(self, rights: Rights) -> Catalog:
-        """What these rights leave of it: each of their profiles narrows it further, the last says how it looks."""
-        if not rights.profiles:
+        """What these rights leave of it: each of their profiles narrows it further, the last says how it looks. The
+        tools that have an MCP App are in it only for a client that renders those."""
+        if not rights.profiles and rights.shows_apps == self._shows_apps:
             return self
-        if (view := self._views.get(rights.profiles)) is None:
+        key = (rights.profiles, rights.shows_apps)
+        if (view := self._views.get(key)) is None:
             view = Catalog(self._registry, explain_missing=self._explain_missing)
+            view._shows_apps = rights.shows_apps
             self._narrow(view, rights.profiles)
-            self._views[rights.profiles] = view
+            self._views[key] = view
         return view
 
     def _narrow(self, view: Catalog, names: Sequence[str]) -> None:
@@ -222,6 +226,12 @@ class Catalog:
                     f"{name} is only there where the list of tools is too long, and here all are listed",
                     "Call the tool you want by its own name.",
                 )
+            if hidden.spec.toolset == "apps" and not self._shows_apps:
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG,
+                    f"{name} is only there for clients that render MCP Apps, and this one does not say so",
+                    "The user sees the same with goat-mcp approvals, goat-mcp list, or on the page of goat-mcp ui.",
+                )
             if hidden.spec.toolset == "teams" and "teams" not in self._filter.toolsets:
                 raise ToolError(
                     ErrorCode.TOOL_NOT_IN_CATALOG,
@@ -254,7 +264,11 @@ class Catalog:
 
     def _admitted(self, snapshot: Snapshot) -> dict[str, AnyTool]:
         """The tools that are in, under the names they have here."""
-        in_registry = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
+        in_registry = {
+            name: tool
+            for name, tool in snapshot.tools.items()
+            if self._filter.admits(tool.spec) and (self._shows_apps or tool.spec.toolset != "apps")
+        }
         if self._name_cap is None:
             self._sources = {name: snapshot.source_of[name] for name in in_registry}
             return in_registry

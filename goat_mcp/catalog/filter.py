@@ -79,6 +79,8 @@ class CatalogFilter:
             return False
         if spec.toolset == "meta":  # they reach what is in, and nothing else
             return True
+        if spec.toolset == "apps":  # they show what is the caller's own, and change nothing
+            return self.allow is None or bool(labels & self.allow)
         if self.servers is not None and (server := server_of(spec)) and server not in self.servers:
             return False
         if self.only_reads and not (spec.hints.read_only and spec.risk <= Risk.LOW):

@@ -17,13 +17,6 @@ from goat_mcp.cli.entry_secrets import plain_secrets, with_stored_secrets
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.own_file import say_change
-from goat_mcp.cli.own_servers import (
-    file_to_write,
-    read_servers,
-    server_part,
-    servers_in,
-    users_files,
-)
 from goat_mcp.cli.running_servers import say_followers
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.waiting import waiting_for
@@ -31,6 +24,13 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.shown_change import shown_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.own_servers import (
+    file_to_write,
+    read_servers,
+    server_part,
+    servers_in,
+    users_files,
+)
 from goat_mcp.state.file_edit import edit_alone, write_change
 
 if TYPE_CHECKING:  # loaded when the server is checked

@@ -33,8 +33,9 @@ _YES_NO = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
 """What these mean for a choice that has no such words: the first one that begins so."""
 
 
-_DEFAULTS = {"files": {"read_before_write": "off"}}
-"""Each call is a session of its own: there is no earlier one in which the file could have been read."""
+_DEFAULTS = {"files": {"read_before_write": "off"}, "approval": {"wait_s": 0}}
+"""Each call is a session of its own: there is no earlier one in which the file could have been read. Without a terminal
+a script is not kept waiting: it can make the call again once it is approved."""
 
 
 # Arguments of a tool may look like flags: `goat-mcp call Grep pattern=TODO -i=true`.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 import click
 
-from goat_mcp.cli.command_table import EXAMPLES, SECTIONS
+from goat_mcp.cli.command_table import EXAMPLES, SECTIONS, TOGETHER
 
 COMPLETES = "_GOAT_MCP_COMPLETE"
 """The variable that the scripts of shells set, by which click knows that it is to complete."""
@@ -22,24 +22,39 @@ _UNBROKEN = "\u2011"
 
 def write_commands(formatter: click.HelpFormatter, summaries: Mapping[str, str]) -> None:
     """All commands by section: in two columns if there is room, so that they fit one screen of 80x24."""
-    blocks = [_block(title, names, summaries) for title, names in SECTIONS.items()]
+    sections = dict(SECTIONS)
     listed = {name for names in SECTIONS.values() for name in names}
     if others := tuple(name for name in summaries if name not in listed):
-        blocks.append(_block("Others", others, summaries))
-    lines = [line for block in blocks for line in block]
+        sections["Others"] = others
     if formatter.width < 2 * _COLUMN - 2:
+        lines = [line for title, names in sections.items() for line in _block(title, names, summaries)]
         formatter.write("\n".join(lines) + "\n")
         return
-    left: list[str] = []
-    while blocks and len(left) < len(lines) / 2:
-        left += blocks.pop(0)
-    right = [line for block in blocks for line in block]
+    blocks = [_block(title, names, summaries, TOGETHER) for title, names in sections.items()]
+    ways = [(blocks[:at], blocks[at:]) for at in range(len(blocks) + 1)]
+    columns = [([*chain(*first)], [*chain(*second)]) for first, second in ways]
+    left, right = min(columns, key=lambda both: max(map(len, both)))
     rows = zip_longest(left, right, fillvalue="")
     formatter.write("".join(f"{one:<{_COLUMN}}{other}".rstrip() + "\n" for one, other in rows))
 
 
-def _block(title: str, names: tuple[str, ...], summaries: Mapping[str, str]) -> list[str]:
-    return [f"{title}:", *(f"  {name:<{_NAME}}{summaries[name]}" for name in names if name in summaries)]
+def _block(
+    title: str,
+    names: tuple[str, ...],
+    summaries: Mapping[str, str],
+    together: Mapping[str, tuple[str, str]] | None = None,
+) -> list[str]:
+    """`together`: commands that share the line of another one."""
+    shared = together or {}
+    seconds = {second for second, _ in shared.values()}
+    lines = [f"{title}:"]
+    for name in names:
+        if name in shared:
+            second, summary = shared[name]
+            lines.append(f"  {f'{name}, {second}':<{_NAME - 2}}  {summary}")
+        elif name in summaries and name not in seconds:
+            lines.append(f"  {name:<{_NAME}}{summaries[name]}")
+    return lines
 
 
 class _Formatter(click.HelpFormatter):

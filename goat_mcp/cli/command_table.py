@@ -9,9 +9,19 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Servers": ("add", "remove", "enable", "disable", "restart", "auth", "lock"),
     "Change": ("call", "undo", "config", "secret"),
     "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Decide": ("why", "rules", "plan", "review", "trust"),
+    "Decide": ("ui", "why", "rules", "plan", "review", "trust"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
+
+TOGETHER: Mapping[str, tuple[str, str]] = {
+    "add": ("remove", "Add or take out servers."),
+    "enable": ("disable", "Use it or not."),
+    "status": ("logs", "See what runs, and how."),
+    "approve": ("deny", "Answer what waits."),
+    "plan": ("review", "See plans and changes."),
+    "help": ("version", "Explain; see versions."),
+}
+"""Commands that share a line in the program's help, so that it fits one screen: the second one, and the summary."""
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "add": (
@@ -86,6 +96,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "serve": ("goat-mcp serve --workspace ~/project", "goat-mcp serve --http 127.0.0.1:8765"),
     "status": ("goat-mcp status", "goat-mcp status --json"),
     "trust": ("goat-mcp trust .", "goat-mcp trust --list"),
+    "ui": ("goat-mcp ui", "goat-mcp ui --no-open --port 8800"),
     "undo": ("goat-mcp undo", "goat-mcp undo --list"),
     "uninstall": ("goat-mcp uninstall cursor",),
     "version": ("goat-mcp version", "goat-mcp --version"),

@@ -37,6 +37,7 @@ _COMMANDS = {
     "list": "List all tools.",
     "inspect": "See tools as clients do.",
     "docs": "Read about a tool.",
+    "ui": "Open the page.",
     "status": "See what runs, and how.",
     "logs": "See what servers logged.",
     "doctor": "Find what is wrong.",

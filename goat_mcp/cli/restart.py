@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from goat_mcp.cli import exit_codes, flags
-from goat_mcp.cli.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.waiting import Waiting, waiting_for
 from goat_mcp.gateway.status.requests import STARTS_WITHIN_S, RequestKind, UserRequest
 from goat_mcp.gateway.status.running_servers import running, who
 from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.own_servers import no_server, servers_to_change, users_files
 from goat_mcp.state.directory import StateDirectory
 
 ANSWERS_WITHIN_S = 5.0

@@ -8,13 +8,16 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.own_environment import fill_in
 from goat_mcp.core import platform
+
+if TYPE_CHECKING:
+    from goat_mcp.server.ui.hosts import Hosts
 
 _PR_SET_DUMPABLE = 4
 _FOR_A_PERSON = """\
@@ -44,7 +47,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     """
     parent = os.getppid()
     fill_in(os.environ)
-    _become_undumpable()
+    become_undumpable()
     settings = flags.settings_from(**selection, serves=True)
 
     def check() -> object:
@@ -64,7 +67,15 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
         if http is None:
             run_stdio(settings, parent=parent, check=check)
         else:
-            run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check)
+            run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check, hosts=_hosts)
+
+
+def _hosts() -> Hosts:
+    """For the page: loaded when somebody opens it."""
+    from goat_mcp.cli.page_hosts import PageHosts
+    from goat_mcp.state.directory import StateDirectory
+
+    return PageHosts(StateDirectory.default())
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -75,7 +86,7 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201  # where a person looks for the address
 
 
-def _become_undumpable() -> None:
+def become_undumpable() -> None:
     """Keep other programs of the same user out of our environment, memory and open files, and write no core dumps
     (R-PROC-7). Without this a command without a sandbox could read our tokens in `/proc/PID/environ`.
 

@@ -31,6 +31,12 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "asked. Nothing was done.",
         "Do not try the same by another tool. Ask the user; they can allow it with a rule in `permissions.allow`.",
     ),
+    ErrorCode.APPROVAL_PENDING: (
+        "The call waits in the user's queue of approvals: the client could not show a form, or nobody answered it in "
+        "time. Nothing was done.",
+        "Tell the user the id that the message names. They decide with `goat-mcp approve ID`, `goat-mcp deny ID`, or "
+        "on the page of `goat-mcp ui`. Then make the same call again: it runs once. Do not try another way.",
+    ),
     ErrorCode.HOOK_DENIED: (
         "A hook, a program the user runs before each call, refused it. The message is the hook's reason.",
         "Follow the reason and choose another way.",

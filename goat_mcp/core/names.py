@@ -20,6 +20,12 @@ SHIPPED_PREFIX = "shipped:"
 NOTES_TOOL = "memento__note"
 NOTES_FOLDER = ".goa/memory"
 """Where a project's notes are. Source: goa, "memento"."""
+OWN_APPS = "ui://goat/"
+APPROVALS_APP, CATALOG_APP = f"{OWN_APPS}approvals", f"{OWN_APPS}catalog"
+"""Our documents for hosts that render MCP Apps."""
+OWN_URIS = ("goat://", OWN_APPS)
+"""What the URIs of our own resources begin with, and those of a gateway behind us: no upstream is asked for one
+(COL-1)."""
 NAME_CAP = 50
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")

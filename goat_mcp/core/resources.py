@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from goat_mcp.core.context import ToolContext
@@ -21,6 +22,7 @@ class Reading(NamedTuple):
 
     text: str
     mime_type: str
+    meta: Mapping[str, Any] = MappingProxyType({})
 
 
 class ResourceProvider(Protocol):

@@ -26,7 +26,7 @@ class Rights:
     `modes` are permission modes of which each may only narrow. `depth` counts agents: 0 is a client's own call.
     `client_session` is the session whose permission mode holds, if it is not the call's own. `writes_below` is the
     absolute path that every file written lies below, or empty. `profiles` are those of the settings of which each
-    narrows what there is (PRF-1).
+    narrows what there is (PRF-1). `shows_apps`: the client renders MCP Apps, so it is offered ours; an agent is not.
     """
 
     allowed: frozenset[str] | None = None
@@ -36,6 +36,7 @@ class Rights:
     client_session: str = ""
     writes_below: str = ""
     profiles: tuple[str, ...] = ()
+    shows_apps: bool = False
     granted: frozenset[str] = frozenset()
     """Tools that come with what this agent is, e.g. writing to its team: nobody is asked again. Deny rules hold."""
 

@@ -171,7 +171,7 @@ async def open_tools(
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
     own = None if tools is None else ProgramTools(tools.registry, tools.allowed, tools.disabled)
-    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks, tools=own)
+    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks, tools=own, has_queue=False)
     failed: Exception | None = None
     async with gateway.running():
         try:

@@ -135,7 +135,13 @@ class ToolBox:
 
     def _make_gateway(self) -> Gateway:
         # The program that calls is the host: it knows what it calls.
-        return Gateway(settings_of({}, "the program"), approval=Approval.HOST, state=self._state(), tools=self._alone())
+        return Gateway(
+            settings_of({}, "the program"),
+            approval=Approval.HOST,
+            state=self._state(),
+            tools=self._alone(),
+            has_queue=False,
+        )
 
 
 def _tool(given: AnyTool | Callable[..., Any], side_effect: SideEffect) -> AnyTool:

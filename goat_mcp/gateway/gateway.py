@@ -60,7 +60,8 @@ class Gateway:
     `ask_client_for_roots`: if the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
     the current directory. `serves_http`: see `Services`. `hooks` are functions of the program that embeds us; they run
     before the programs of the settings, `tools` are tools of that program. `login_person` logs in to an upstream while
-    a call waits for it. Raises `BrokenSettings` if the settings name something that cannot be used.
+    a call waits for it. `has_queue`: a person who cannot be asked in the client may decide in the user's queue of
+    approvals. Raises `BrokenSettings` if the settings name something that cannot be used.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Gateway:
         hooks: Hooks | None = None,
         login_person: LoginPrompt | None = None,
         tools: ProgramTools | None = None,
+        has_queue: bool = True,
     ) -> None:
         self.declared, as_loaded = DeclaredTools(settings), settings
         self.settings = settings = self.declared.settings
@@ -149,6 +151,7 @@ class Gateway:
             call_all=self.call_all,
             problems=self.problems,
             declared_types=self.declared.agent_types,
+            has_queue=has_queue,
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:

@@ -23,6 +23,7 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.server.apps.apps import with_html
 from goat_mcp.server.caller_identity import CallerIdentity, ClientProfiles, Transport
 from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
@@ -217,6 +218,7 @@ class Adapter:
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and target == name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
+        outcome = await with_html(target, outcome)
         answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
         if is_plain_text(answer):
             return answer

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from mcp_types import ClientCapabilities
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.rights import ANONYMOUS, LOCAL, NO_LIMITS, Rights
@@ -14,6 +16,8 @@ if TYPE_CHECKING:  # there are tokens over HTTP only
     from mcp.server.auth.provider import AccessToken
 
 Transport = Literal["stdio", "http"]
+APPS_EXTENSION = "io.modelcontextprotocol/ui"
+APP_MIME_TYPE = "text/html;profile=mcp-app"
 PATH_PROFILE = "goat_mcp.profile"
 """The key of a request's ASGI scope that holds the profile of its path."""
 _SCOPE_PREFIX = "profile:"
@@ -54,7 +58,8 @@ class CallerIdentity:
     def rights(self, ctx: Context) -> Rights:
         token = self._token()
         scopes = token.scopes if token is not None else []
-        return self._profiles.rights(token_scopes=scopes, client=_client_name(ctx), request=ctx.request)
+        rights = self._profiles.rights(token_scopes=scopes, client=_client_name(ctx), request=ctx.request)
+        return replace(rights, shows_apps=True) if shows_apps(ctx.session.client_capabilities) else rights
 
     def principal(self) -> str:
         if self._transport == "stdio":
@@ -89,6 +94,13 @@ def client_and_version(ctx: Context) -> str:
     """What the client calls itself, like `claude-code 2.0.1`; empty if it does not say."""
     params = ctx.session.client_params
     return f"{params.client_info.name} {params.client_info.version}".strip() if params is not None else ""
+
+
+def shows_apps(capabilities: ClientCapabilities | None) -> bool:
+    """Whether a client renders MCP Apps, by its own word (SEP-1865)."""
+    declared = ((capabilities.extensions if capabilities is not None else None) or {}).get(APPS_EXTENSION)
+    types: Any = declared.get("mimeTypes") if declared is not None else None
+    return isinstance(types, list) and APP_MIME_TYPE in types
 
 
 def _client_name(ctx: Context) -> str:

@@ -31,6 +31,7 @@ from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
+    from goat_mcp.server.ui.hosts import Hosts
 
 Check = Callable[[], object]
 LEAVE_AFTER_S = 1.5
@@ -87,8 +88,12 @@ def run_http(
     check: Check = _nothing_to_check,
     tools: ProgramTools | None = None,
     state: StateDirectory | None = None,
+    hosts: Callable[[], Hosts] | None = None,
 ) -> None:
-    """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    """Serve HTTP until a signal. `hosts` are the other programs of this machine, for the page.
+
+    Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    from goat_mcp.server.http.page import MountedPage
     from goat_mcp.server.http.server import HttpServer, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
@@ -118,7 +123,8 @@ def run_http(
         of_profiles = profile_tokens(files, token)
         for name, file in files.items():
             say(f"goat-mcp: bearer token of profile {name} in {file}")
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles)
+    page = MountedPage(gateway, hosts) if settings.ui.enabled else None
+    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page)
     server.bind(handoff.listener)
     watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handoff)

@@ -89,6 +89,12 @@ class LimitSettings(SettingsPart):
     header_deadline_s: float = Field(default=10.0, gt=0)
 
 
+class UiSettings(SettingsPart):
+    """The web page at `/ui` of `serve --http`."""
+
+    enabled: bool = True
+
+
 SHORT_KEYS = {"approval": "approval.by"}
 """Settings that were one value once: that value is still understood in place of the levels."""
 
@@ -125,6 +131,7 @@ class Settings(SandboxOptions):
     profile_of_client: Mapping[str, str] = {}
     audit: AuditSettings = default_part()
     limits: LimitSettings = default_part()
+    ui: UiSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
     _origin: SettingsOrigin = PrivateAttr(default_factory=lambda: SettingsOrigin())

@@ -93,6 +93,17 @@ ROWS: dict[str, Row] = {
         typed=CTRL_C,
         asked="Ctrl-C ends it.",
     ),
+    "ui": Row(
+        "ui --no-open",
+        (
+            option("ui"),
+            Mistake("ui x", "(x)", "See goat-mcp ui"),
+            Mistake("ui --port 99999", "99999", "See goat-mcp ui"),
+        ),
+        json="",
+        typed=CTRL_C,
+        asked="served until Ctrl-C",
+    ),
     "demo": Row(
         "demo",
         (option("demo"), Mistake("demo x", "(x)", "See goat-mcp demo"), Mistake("dmo", "'dmo'", "did you mean demo?")),

@@ -158,6 +158,15 @@ class ApprovalStore:
         self.expire()
         return self._select("status = 'waiting' ORDER BY at_s")
 
+    def of(self, principal: str, *, ended: int) -> list[Approval]:
+        """What waits for this principal, oldest first, then so many that wait no more, the newest decision first."""
+        if not self.exists:
+            return []
+        self.expire()
+        waiting = self._select("status = 'waiting' AND principal = ? ORDER BY at_s", principal)
+        others = "status != 'waiting' AND principal = ? ORDER BY coalesce(decided_at_s, at_s) DESC LIMIT ?"
+        return [*waiting, *self._select(others, principal, ended)]
+
     def newest_first(self, count: int = 200) -> list[Approval]:
         """Those that wait no more, the newest decision first, of all principals: for the owner."""
         if not self.exists:

@@ -4,10 +4,9 @@ the call pass again."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from goat_mcp.calls.approvals import wording
-from goat_mcp.calls.approvals.call_request import request_for_call
 from goat_mcp.calls.approvals.record import Request, Verdict
 from goat_mcp.calls.approvals.scopes import (
     ALWAYS,
@@ -17,14 +16,11 @@ from goat_mcp.calls.approvals.scopes import (
     SERVER,
     SERVER_READS,
     SESSION,
-    choices_for,
     chosen_verdict,
 )
 from goat_mcp.calls.permissions.patterns import exact_path_pattern
 from goat_mcp.calls.permissions.rule import FILE_WRITERS, REQUESTS, BrokenRule, Call, parse_rule
-from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Option, Question
-from goat_mcp.core.redaction import Redactor
 from goat_mcp.files.documents.visible_text import make_visible
 
 ALLOW_ONCE, ALLOW_SESSION, ALLOW_ALWAYS, DENY = "allow_once", "allow_session", "allow_always", "deny"
@@ -41,14 +37,6 @@ _VALUES: Mapping[str, tuple[str, bool]] = {
     "allow_server": (SERVER, False),
 }
 """What a form gives back: the scope, and whether its rules are remembered."""
-
-
-def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
-    """`rules` are those that "for this session" and "always" would add; with none only this call can be allowed."""
-    choices = tuple(
-        one for one in choices_for(call, rules, asked_by_rule=not rules) if one.scope in (ONCE, SESSION, ALWAYS)
-    )
-    return form_of(request_for_call(call, reason, ToolContext(call_id=""), choices=choices, redactor=Redactor()))
 
 
 def form_of(request: Request) -> Form:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from shlex import join
 from typing import NamedTuple
 
-from goat_mcp.calls.permissions.approval import (
-    ALLOW_ALWAYS,
-    ALLOW_ONCE,
-    ALLOW_SESSION,
-    DECISION,
-    DENY,
-    approval_form,
-    narrowest_rules,
-)
+from goat_mcp.calls.approvals.asking import AsksPerson, FormOnly
+from goat_mcp.calls.approvals.call_request import request_for_call
+from goat_mcp.calls.approvals.record import Verdict
+from goat_mcp.calls.approvals.scopes import choices_for
+from goat_mcp.calls.permissions.approval import narrowest_rules
 from goat_mcp.calls.permissions.decide import Decision, decide
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
 from goat_mcp.calls.permissions.remembered import RememberedRules
@@ -26,14 +22,15 @@ from goat_mcp.calls.permissions.rule_set import WRITES_OF_COMMANDS, CurrentRules
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.elicitation import Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER, NOTES_TOOL
+from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.files.workspace.protected import git_directory_reason, protected_reason
 from goat_mcp.files.workspace.roots import has_other_meaning, split_names
 
-_REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
-"""A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
+Preview = Callable[[], Awaitable[str]]
+"""A unified diff of what a call would change; empty if it changes no files."""
 _SHORT_COMMAND_CHARS = 1000
 _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
 
@@ -43,6 +40,14 @@ def _is_confined() -> str:
 
 
 def _nowhere(ctx: ToolContext, workdir: str) -> str:
+    return ""
+
+
+def _nothing_listed(ctx: ToolContext) -> Iterable[ToolSpec]:
+    return ()
+
+
+async def no_preview() -> str:
     return ""
 
 
@@ -68,6 +73,12 @@ class Permission:
     """Why commands would run without the sandbox that the settings want for them; empty if all is well."""
     shell_directory: Callable[[ToolContext, str], str] = _nowhere
     """Where a command of a call would begin, which may name a `workdir`."""
+    approvals: AsksPerson = field(default_factory=FormOnly)
+    scope_id: str = ""
+    """Of the workspace, for what is remembered about it."""
+    redactor: Redactor = field(default_factory=Redactor)
+    listed: Callable[[ToolContext], Iterable[ToolSpec]] = _nothing_listed
+    """The tools that the caller sees."""
     rules_command: str = ""
     """The command that adds an allow rule to the settings these rules come from; empty if there is none."""
     _merged: dict[str, _Merged] = field(default_factory=dict[str, _Merged])
@@ -119,10 +130,10 @@ class Permission:
             return False
         return any(PurePath(path).is_relative_to(PurePath(root, NOTES_FOLDER)) for root in self.root_texts())
 
-    async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
-        """The decision, with who allowed it. Who is asked sees the arguments.
+    async def settle(self, decision: Decision, call: Call, ctx: ToolContext, preview: Preview = no_preview) -> Decision:
+        """The decision, with who allowed it. Who is asked sees the arguments, and what would change.
 
-        Raises `ToolError`: PERMISSION, or PLAN_MODE.
+        Raises `ToolError`: PERMISSION, PLAN_MODE, or APPROVAL_PENDING.
         """
         if decision.effect is Effect.ALLOW:
             return decision
@@ -133,17 +144,37 @@ class Permission:
             # it never sees the calls of an agent that runs in here.
             return Decision(Effect.ALLOW, f"{decision.reason}, left to the host", decided_by="host")
         if self.approval is not Approval.DENY or decision.by_rule:
-            # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
-            rules = () if decision.by_rule else narrowest_rules(call)
-            answer = await ctx.ask(approval_form(call, decision.explanation, rules))
-            choice = answer.text(DECISION)
-            if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
-                return self._allowed(choice, rules, decision, call, ctx)
-            if choice == DENY or answer.reply in _REFUSALS:
+            if not decision.by_rule and (granted := await self._granted_elsewhere(call, ctx)) is not None:
+                return granted
+            choices = choices_for(
+                call,
+                narrowest_rules(call),
+                asked_by_rule=decision.by_rule,
+                listed=lambda: self.listed(ctx),
+                redactor=self.redactor,
+            )
+            request = request_for_call(
+                call,
+                decision.explanation,
+                ctx,
+                choices=choices,
+                diff=await preview(),
+                scope_id=self.scope_id,
+                redactor=self.redactor,
+            )
+            try:
+                verdict = await self.approvals.ask(request, ctx)
+            except ToolError as pending:
+                pending.suggestion = f"{pending.suggestion} {self._could_lift(decision, call)}"
+                raise
+            if verdict is not None and verdict.approved:
+                return self._allowed(verdict, decision, call, ctx)
+            if verdict is not None:
+                said = f": {verdict.reason}" if verdict.reason else ""
                 raise ToolError(
                     ErrorCode.PERMISSION,
-                    f"the user refused {call.spec.rule_name}",
-                    "Ask the user how to go on.",
+                    f"the user refused {call.spec.rule_name}{said}",
+                    "Follow what they said." if said else "Ask the user how to go on.",
                     facts={"tool": call.spec.rule_name},
                     interrupts=True,
                 )
@@ -153,19 +184,32 @@ class Permission:
             self._could_lift(decision, call),
         )
 
-    def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, call: Call, ctx: ToolContext) -> Decision:
-        how = "once"
-        if choice == ALLOW_SESSION:
-            granted = [parse_rule(text, origin="granted to this session") for text in rules]
-            self.modes.grant(_session(ctx), [replace(rule, directory=call.directory) for rule in granted])
-            how = f"for this session with the rule {', '.join(rules)}"
-        elif choice == ALLOW_ALWAYS and self.remembered is not None:
+    async def _granted_elsewhere(self, call: Call, ctx: ToolContext) -> Decision | None:
+        """The decision that what a person granted this session in another process makes possible."""
+        for verdict, directory in await self.approvals.granted(ctx):
+            self._grant(verdict, directory, ctx)
+        decision = self.decide(call, ctx)
+        return decision if decision.effect is Effect.ALLOW else None
+
+    def _allowed(self, verdict: Verdict, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
+        how, shown = "once", ", ".join(verdict.rules)
+        if verdict.rules and not verdict.remember:
+            self._grant(verdict, call.directory, ctx)
+            how = f"for this session with the rule {shown}"
+        elif verdict.rules and self.remembered is not None:
+            known = {(rule.text, rule.directory) for rule in self.remembered.of(ctx.principal)}
+            new = [text for text in verdict.rules if (text, call.directory) not in known]
             try:
-                self.remembered.add(ctx.principal, rules, call.directory)
-                how = f"always, with the rule {', '.join(rules)}"
+                if new:  # whoever decides in the queue has written it down already
+                    self.remembered.add(ctx.principal, new, call.directory)
+                how = f"always, with the rule {shown}"
             except OSError as problem:
                 how = f"once; the rule could not be written down: {problem.strerror}"
         return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
+
+    def _grant(self, verdict: Verdict, directory: str, ctx: ToolContext) -> None:
+        granted = [parse_rule(text, origin="granted to this session") for text in verdict.rules]
+        self.modes.grant(_session(ctx), [replace(rule, directory=directory) for rule in granted])
 
     def _refused(self, decision: Decision, call: Call) -> ToolError:
         if decision.reason == f"mode {Mode.PLAN.value}":

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.cli.hosts.host import Host
-from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
 from goat_mcp.cli.hosts.toml_text import NotToml, edited_toml, read_toml
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
+from goat_mcp.settings.json_text import NotJson, edited_json, read_json
 from goat_mcp.state.file_edit import read_bytes
 
 _MARK = "\ufeff"

@@ -40,6 +40,8 @@ from goat_mcp.tools.read import Read
 from goat_mcp.tools.read_mcp_resource import ReadMcpResource
 from goat_mcp.tools.search_tools import SearchTools
 from goat_mcp.tools.send_message import SendMessage
+from goat_mcp.tools.show_approvals import PrincipalApprovals, ShowApprovals
+from goat_mcp.tools.show_catalog import ShowCatalog
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.tools.team_create import TeamCreate
@@ -57,6 +59,14 @@ if TYPE_CHECKING:  # loaded when the first agent is started, and with the first 
 
 META_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (SearchTools, DescribeTool, CallTool, CallToolReadonly)
 """The meta-tools, in the order they are listed: by them a model reaches the tools that are not listed (DEF-2)."""
+
+
+APP_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (ShowApprovals, ShowCatalog)
+"""Those whose result a host shows as an MCP App, for clients that render such."""
+
+
+def app_tools(catalog: Catalog, approvals: PrincipalApprovals) -> Sequence[AnyTool]:
+    return (ShowApprovals(approvals), ShowCatalog(catalog))
 
 
 def meta_tools(catalog: Catalog, is_denied: Callable[[ToolSpec], bool]) -> Sequence[AnyTool]:

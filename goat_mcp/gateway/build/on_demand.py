@@ -29,6 +29,7 @@ from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:
     from goat_mcp.agents.agent_types import AgentType
+    from goat_mcp.calls.approvals.asking import AsksPerson
     from goat_mcp.calls.batch import BatchOutcome
     from goat_mcp.calls.hooks.session_events import SessionEvents
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
@@ -72,8 +73,9 @@ class OnDemand:
         call_all: Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]],
         problems: Callable[[], list[dict[str, Any]]],
         declared_types: Callable[[], Sequence[AgentType]],
+        has_queue: bool,
     ) -> None:
-        """`declared_types` are the agent types of manifests, as they are declared now."""
+        """`declared_types` are the agent types of manifests, as they are declared now. `has_queue`: see `Gateway`."""
         self._services = services
         self._user_code = user_code
         self._approval = approval
@@ -84,6 +86,7 @@ class OnDemand:
         self._call_all = call_all
         self._problems = problems
         self._declared_types = declared_types
+        self._has_queue = has_queue
         self._started_s = time.time()
         self.session_events = Lazy(self._session_events)
         self.pipeline = Lazy(self._pipeline)
@@ -137,6 +140,10 @@ class OnDemand:
                 RememberedRules(s.state, s.spill.scope, s.telemetry.warning),
                 lambda: s.sandbox().why_unconfined(),
                 shell_directory,
+                self._asks_person(),
+                s.spill.scope,
+                s.redactor,
+                lambda ctx: (tool.spec for tool in self._catalog.of(ctx.rights).listed()),
                 _rules_command(settings),
             ),
             scheduler=Scheduler(),
@@ -154,6 +161,15 @@ class OnDemand:
             max_chars=settings.output.max_chars,
         )
 
+    def _asks_person(self) -> AsksPerson:
+        from goat_mcp.calls.approvals.asking import FormOnly, QueuedApprovals
+        from goat_mcp.calls.approvals.store import ApprovalStore
+
+        options = self._services.settings.approval
+        if options.by is Approval.DENY or not self._has_queue:
+            return FormOnly()
+        return QueuedApprovals(ApprovalStore(self._services.state, self._services.telemetry.warning), options)
+
     async def _with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         """A call's result and the mail for its session. There is none before a call has needed agents."""
         agents = self.agents.made
@@ -166,7 +182,8 @@ class OnDemand:
         return Preflight(self._catalog, plans, self._upstreams, self._visibility, steps)
 
     def _builtins(self) -> Mapping[str, AnyTool]:
-        from goat_mcp.gateway.build.builtin_tools import build_tools, meta_tools
+        from goat_mcp.gateway.approvals.of_principal import ApprovalsOfPrincipal
+        from goat_mcp.gateway.build.builtin_tools import app_tools, build_tools, meta_tools
 
         tools = build_tools(
             self._services,
@@ -174,7 +191,8 @@ class OnDemand:
             lambda rights: self._upstreams.resources(self._visibility.listed_with_reason(rights)),
         )
         found_by_search = meta_tools(self._catalog, lambda spec: self._services.rules.now().denies_tool(spec))
-        return {tool.spec.name: tool for tool in (*tools, *found_by_search)}
+        shown_as_apps = app_tools(self._catalog, ApprovalsOfPrincipal(self._services.state, self._services.telemetry))
+        return {tool.spec.name: tool for tool in (*tools, *found_by_search, *shown_as_apps)}
 
     def commands_run_unasked(self, session_key: str, principal: str) -> bool:
         """What the sandbox's default depends on (`RunsUnasked`)."""

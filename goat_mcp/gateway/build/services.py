@@ -69,6 +69,8 @@ class Services:
         self.rules = rules
         self.state = state
         self.serves_http = serves_http
+        self.page_url = ""
+        """Where this process serves the page, if it does."""
         self._runs_unasked = runs_unasked
         self.redactor = Redactor(secrets_among(os.environ))
         self.telemetry = Telemetry(settings.log_level, self.redactor)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
+from goat_mcp.catalog.builtin_contracts import LazyTool, app_contracts, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.filter import (
     TEAMS_VARIABLE,
@@ -50,7 +50,7 @@ def register_ours(
     builtins: bool = True,
 ) -> None:
     """The built-in tools and meta-tools, of which `load` gives the code; goa's names for them if these may be on."""
-    for contract in (*(builtin_contracts() if builtins else ()), *meta_contracts()):
+    for contract in (*((*builtin_contracts(), *app_contracts()) if builtins else ()), *meta_contracts()):
         registry.register(LazyTool(contract, load))
     chosen = settings.catalog.toolsets
     if "goa" in chosen or any(f"{TOOLSET_PREFIX}goa" in toolsets.get(name, ()) for name in chosen):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.sandbox import SandboxState
 
 STATUS_URI = "goat://status"
-_OPERATORS = ("config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys", "running")
+_OPERATORS = ("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys", "running")
 _OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
@@ -77,6 +77,7 @@ class GatewayStatus:
             "pid": os.getpid(),
             "transport": self.transport,
             "started": iso(self._started_s),
+            "page": self._services.page_url,
             "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],

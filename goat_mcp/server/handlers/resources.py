@@ -15,7 +15,9 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.json_values import escaped_surrogates
+from goat_mcp.core.names import OWN_URIS
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.server.apps.apps import app_entries, read_app
 from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
@@ -26,8 +28,6 @@ from goat_mcp.server.result_compatibility import downgraded_contents, sanitized_
 if TYPE_CHECKING:  # loaded when somebody asks for one
     from goat_mcp.core.resources import Reading
 
-OWN = "goat://"
-"""What our own URIs begin with. No upstream is asked for one."""
 LISTEN_WAIT_S = 10.0
 """How long a change stream waits for upstreams before it says which changes it reports."""
 
@@ -41,9 +41,9 @@ class Resources:
     requests: Requests
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self.lists.page(
-            "resources", "resources", self._own("entries"), params, self.requests.reader(ctx).rights
-        )
+        rights = self.requests.reader(ctx).rights
+        own = [*self._own("entries"), *(app_entries() if rights.shows_apps else ())]
+        return await self.lists.page("resources", "resources", own, params, rights)
 
     async def templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         return await self.lists.page(
@@ -54,9 +54,10 @@ class Resources:
         uri = str(params.uri)
         if (reading := await self.own_reading(uri, self.requests.reader(ctx))) is not None:
             text = escaped_surrogates(reading.text)
-            contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=text)
+            meta = dict(reading.meta) or None
+            contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=text, _meta=meta)
             return types.ReadResourceResult(contents=[contents])
-        if uri.startswith(OWN):
+        if uri.startswith(OWN_URIS):
             raise no_such_resource(uri, ctx.protocol_version)
 
         calls = self.gateway.on_demand.resource_calls()
@@ -71,10 +72,13 @@ class Resources:
 
     async def own_reading(self, uri: str, reader: ToolContext) -> Reading | None:
         """What one of our own holds; None where there is nothing, or nothing of this principal's."""
-        if uri.startswith(OWN):
-            for provider in self.gateway.resources.providers:
-                if (reading := await provider.read(uri, reader)) is not None:
-                    return reading
+        if not uri.startswith(OWN_URIS):
+            return None
+        if reader.rights.shows_apps and (document := await read_app(uri)) is not None:
+            return document
+        for provider in self.gateway.resources.providers:
+            if (reading := await provider.read(uri, reader)) is not None:
+                return reading
         return None
 
     def _own(self, member: str) -> Sequence[Mapping[str, Any]]:
@@ -141,7 +145,7 @@ class Subscriptions:
 
         Raises `MCPError` where nobody has it, `ToolError` and `UpstreamError` where its upstream does not agree.
         """
-        if uri.startswith(OWN):
+        if uri.startswith(OWN_URIS):
             # What cannot be read cannot be watched.
             if await self.resources.own_reading(uri, self.requests.reader(ctx)) is None:
                 raise no_such_resource(uri, ctx.protocol_version)

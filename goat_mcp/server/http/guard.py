@@ -16,6 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from goat_mcp.server.caller_identity import PATH_PROFILE
 
 MCP_PATH = "/mcp"
+PAGE_PATH = "/ui"
+
+
+def is_page(path: str) -> bool:
+    return path == PAGE_PATH or path.startswith(f"{PAGE_PATH}/")
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,15 @@ class HttpGuard:
     profiles: Callable[[], Collection[str]] = tuple[str, ...]
     """Those that a path may name now: `/mcp/NAME` is `/mcp` with this profile (PRF-1)."""
 
+    page: ASGIApp | None = None
+    """The web page of the owner, at and below `/ui`. It has a guard of its own, as strict as this one."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
+            return
+        if self.page is not None and is_page(scope["path"]):
+            await self.page(scope, receive, send)
             return
         if (refusal := self.refusal(scope)) is not None:
             await refusal.answer(send)

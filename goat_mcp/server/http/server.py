@@ -17,6 +17,7 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp
 
 from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -24,6 +25,7 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http.body import StrictBody
 from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
+from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
@@ -71,7 +73,7 @@ def parse_address(text: str) -> Address:
     return Address(host=host, port=int(port))
 
 
-class _UvicornServer(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """Leaves signals to us, and lets many connections wait in the system while it accepts few at a time."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -82,6 +84,23 @@ class _UvicornServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def guarded_server(app: ASGIApp, shares: FairShares, limits: LimitSettings, *, has_lifespan: bool) -> UvicornServer:
+    """`app` behind the limits of connections, heads and bodies (R-HTTP-4)."""
+    connections = Connections(shares, header_deadline_s=limits.header_deadline_s, body_bytes=limits.body_bytes)
+    config = uvicorn.Config(
+        app,
+        http=type("ServersProtocol", (GuardedProtocol,), {"registry": connections}),
+        ws="none",
+        lifespan="on" if has_lifespan else "off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=ACCEPTED_AT_A_TIME,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+    )
+    return UvicornServer(config)
 
 
 @dataclass
@@ -95,15 +114,17 @@ class HttpServer:
     profile_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
     """By profile, where it has one of its own."""
 
+    page: MountedPage | None = None
+
     def __post_init__(self) -> None:
-        self._server: _UvicornServer | None = None
+        self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
 
     def bind(self, listener: int | None = None) -> None:
         """Take the address, or the descriptor of a socket that listens there already. Raises `ToolError(CONFIG)`."""
         if listener is None:
-            self._socket = _bound_socket(self.address)
+            self._socket = bound_socket(self.address)
             return
         os.set_inheritable(listener, False)
         self._socket = socket.socket(fileno=listener)
@@ -145,7 +166,10 @@ class HttpServer:
                 needs_token=needs_token,
             ),
         ]
-        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys())
+        page = self.page if self.address.socket_path is None else None  # no browser opens a socket
+        if page is not None:
+            page.serve_at(f"http://{_host_text(self.address.host)}:{port}", hosts, is_loopback=self.address.is_loopback)
+        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys(), page)
 
     def _shares(self, capacity: int) -> FairShares:
         """A quarter is kept from each principal for the others, if there are any."""
@@ -165,23 +189,8 @@ class HttpServer:
             host, port = self.address.host, self.address.port
             if self.address.socket_path is None:
                 port = self._socket.getsockname()[1]
-            connections = Connections(
-                self._shares(possible_connections(self.limits.connections)),
-                header_deadline_s=self.limits.header_deadline_s,
-                body_bytes=self.limits.body_bytes,
-            )
-            config = uvicorn.Config(
-                self.app(port),
-                http=type("ServersProtocol", (GuardedProtocol,), {"registry": connections}),
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                backlog=ACCEPTED_AT_A_TIME,
-                timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
-            )
-            self._server = _UvicornServer(config)
+            shares = self._shares(possible_connections(self.limits.connections))
+            self._server = guarded_server(self.app(port), shares, self.limits, has_lifespan=True)
             where = self.address.socket_path
             on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])
@@ -191,6 +200,8 @@ class HttpServer:
     def stop(self) -> None:
         """Begin a graceful end: open streams get a clean close, then the listener goes."""
         self.adapter.changes.close()
+        if self.page is not None:
+            self.page.close()
         # It would dump a traceback of each call that is ended.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         if self._server is not None:
@@ -201,7 +212,8 @@ _ONLY_OURS = -5
 """SO_EXCLUSIVEADDRUSE. With SO_REUSEADDR any program on Windows could take our address while we listen on it."""
 
 
-def _bound_socket(address: Address) -> socket.socket:
+def bound_socket(address: Address) -> socket.socket:
+    """A socket that listens there. Raises `ToolError(CONFIG)`."""
     path = address.socket_path
     try:
         if path is None:

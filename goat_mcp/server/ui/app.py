@@ -18,12 +18,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.server.http.guard import PAGE_PATH
 from goat_mcp.server.ui.login import SESSION_LASTS_S, session_of
 from goat_mcp.server.ui.pages import Pages
 from goat_mcp.server.ui.parts import UiParts
 from goat_mcp.server.ui.security import LOGIN_PATH, STATIC_PATH, CheckedForms, PageGuard, SessionGate, cookie_name
 
-PAGE_PATH = "/ui"
 VIEWS = (
     ("now", "Now"),
     ("calls", "Calls"),
@@ -38,10 +38,6 @@ _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _STATUS = {ErrorCode.NOT_FOUND: 404, ErrorCode.PERMISSION: 403}
 Wrap = Callable[[ASGIApp], ASGIApp]
-
-
-def is_page(path: str) -> bool:
-    return path == PAGE_PATH or path.startswith(f"{PAGE_PATH}/")
 
 
 def ui_app(

@@ -42,7 +42,7 @@ class Changes:
         async with self._looking:
             now_s = time.monotonic()
             if now_s - self._looked_at_s >= LOOK_S / 2:
-                mark = await anyio.to_thread.run_sync(_mark_of, self._paths)
+                mark = await anyio.to_thread.run_sync(mark_of, self._paths)
                 self._looked_at_s = time.monotonic()
                 if mark != self._mark:
                     self._mark = mark
@@ -97,7 +97,8 @@ def _part(text: str) -> Message:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
 
-def _mark_of(paths: Sequence[Path]) -> _Mark:
+def mark_of(paths: Sequence[Path]) -> _Mark:
+    """Another one if one of them was written since. Blocking."""
     found: list[tuple[int, int]] = []
     for path in paths:
         try:

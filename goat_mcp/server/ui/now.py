@@ -1,4 +1,4 @@
-"""The view Now: what waits for the owner, and what was decided lately."""
+"""The view Now: what waits for the owner, what runs, and what was decided lately."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
 from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, recorded_calls
 from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.core.errors import ToolError
+from goat_mcp.server.ui import running
 from goat_mcp.server.ui.login import Session, session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
@@ -62,6 +63,7 @@ def routes(parts: UiParts) -> list[Route]:
         return back_to(f"/ui?id={id}")
 
     return [
+        *running.routes(parts),
         Route("/ui", show, methods=["GET"]),
         Route("/ui/approvals/{id:str}/approve", approve, methods=["POST"]),
         Route("/ui/approvals/{id:str}/deny", deny, methods=["POST"]),
@@ -84,6 +86,7 @@ async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[st
     return {
         "title": "Now",
         "waiting": [_waiting(one) for one in waiting],
+        "running": await running.running_data(parts, {one.call_id for one in waiting if one.call_id}),
         "lately": [_lately(one, results.get(one.id, "")) for one in lately],
         "answer": _lately(answered, results.get(answered.id, "")) if is_answered and answered is not None else None,
         "note": session.notes.get(shown, ""),

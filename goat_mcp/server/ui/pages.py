@@ -51,6 +51,10 @@ class Pages:
         )
         return HTMLResponse(html, status)
 
+    def text(self, template: str, data: Mapping[str, Any]) -> str:
+        """What is no answer to a browser: a document for another host, or a part of one."""
+        return self._environment.get_template(template).render(data)
+
     def error(self, request: Request, status: int, message: str, suggestion: str = "") -> HTMLResponse:
         return self.answer(request, "error.html", {"message": message, "suggestion": suggestion}, status)
 

@@ -19,6 +19,7 @@ from goat_mcp.catalog.schemas.dialects import DIALECTS, for_handshake
 from goat_mcp.catalog.schemas.portable import portable, why_too_large, why_uncallable
 from goat_mcp.catalog.schemas.visible_schema import visible_entry
 from goat_mcp.core.errors import cut_middle
+from goat_mcp.core.names import OWN_URIS
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.envelope import passing_meta
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
@@ -81,7 +82,7 @@ def valid_entries(listed: Iterable[Any]) -> ValidEntries:
             entry["description"] = cut_middle(description, MAX_DESCRIPTION_CHARS)
             shortened += 1
         if "_meta" in entry:
-            entry["_meta"] = passing_meta(entry["_meta"])
+            entry["_meta"] = _without_our_app(passing_meta(entry["_meta"]))
         problem = _tool_problem(entry, hidden)
         if problem is not None and "outputSchema" in entry:
             # Without its output schema a tool may still be fine; with a broken one no client takes the list.
@@ -162,6 +163,15 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return False
 
 
+def _without_our_app(meta: dict[str, Any]) -> dict[str, Any]:
+    """A host would show what an upstream returns in our own document, as if we said it."""
+    ui: Any = meta.get("ui")
+    named = (cast("dict[str, Any]", ui).get("resourceUri") if isinstance(ui, dict) else None, meta.get(_FLAT_UI))
+    if not any(isinstance(uri, str) and uri.startswith(OWN_URIS) for uri in named):
+        return meta
+    return {key: value for key, value in meta.items() if key not in ("ui", _FLAT_UI)}
+
+
 def _size(value: Any) -> str:
     try:
         return json.dumps(value)
@@ -177,14 +187,14 @@ METHODS: Mapping[Kind, tuple[str, str]] = {
 """By kind: what lists it, and the member of a page that holds it."""
 KEYS: Mapping[Kind, str] = {"resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 """By kind: what an entry is known by."""
-OWN_URIS = "goat://"
-"""What ours begin with, and those of a gateway behind us (COL-1)."""
 SINGULAR: Mapping[Kind, Literal["resource", "template", "prompt"]] = {
     "resources": "resource",
     "templates": "template",
     "prompts": "prompt",
 }
 _NAME_CHARS = 200
+_FLAT_UI = "ui/resourceUri"
+"""The older spelling of `ui.resourceUri`."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +232,8 @@ def valid_resources(kind: Kind, listed: Iterable[Any]) -> ValidResources:
         elif hidden:
             withhold(key, f"its {hidden} holds invisible characters", ReasonCode.HIDDEN_DATA)
         elif kind != "prompts" and key.startswith(OWN_URIS):
-            withhold(key, f"{OWN_URIS} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
+            own = next(filter(key.startswith, OWN_URIS))
+            withhold(key, f"{own} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
         elif key in entries:
             withhold(key, LISTED_TWICE, ReasonCode.LISTED_TWICE)
         elif kind == "prompts" and (first := prompts.setdefault(key.casefold(), key)) != key:

@@ -109,6 +109,8 @@ async def test_the_form_says_which_rule_always_would_add(permission: Permission)
             "Allow once",
             "Allow for this session: Bash(npm run 'my build')",
             "Always allow: Bash(npm run 'my build')",
+            "Allow for this session: commands that begin with `npm run 'my build'`",
+            "Always allow: commands that begin with `npm run 'my build'`",
             "Deny",
         ]
     ]
@@ -131,8 +133,6 @@ async def test_a_command_that_no_rule_could_let_pass_again_is_allowed_once_or_no
 @pytest.mark.parametrize(
     "call",
     [
-        Call(spec("mcp__x__do(it)", SideEffect.NETWORK)),
-        Call(spec("mcp__x__get*", SideEffect.NETWORK)),
         Call(spec("unheard_of", SideEffect.NETWORK)),
         Call(spec("WebFetch", SideEffect.NETWORK), {"url": "https://[::1"}),
         Call(spec("Bash", SideEffect.NETWORK), {"command": "make", "env": {"PATH": "/tmp"}}),
@@ -145,6 +145,18 @@ async def test_a_call_that_no_rule_can_name_is_allowed_once_or_not_at_all(permis
     await settled(permission, call, person.ctx())
 
     assert person.shown == [["Allow once", "Deny"]]
+
+
+@pytest.mark.parametrize("name", ["mcp__x__do(it)", "mcp__x__get*"])
+async def test_a_tool_whose_name_no_rule_can_hold_is_allowed_once_or_with_its_server(
+    permission: Permission, name: str
+) -> None:
+    person = Person(ALLOW_ONCE)
+
+    await settled(permission, Call(spec(name, SideEffect.NETWORK)), person.ctx())
+
+    server = "Allow for this session: all tools of x, also those that change something"
+    assert person.shown == [["Allow once", server, "Deny"]]
 
 
 async def test_an_answer_nobody_was_offered_is_no_answer(permission: Permission) -> None:

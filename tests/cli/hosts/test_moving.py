@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.host_file import read_host_file
 from goat_mcp.cli.hosts.importing import ImportPlan, carry_out, plan_import, plan_install, write_host
-from goat_mcp.cli.hosts.json_text import read_json
 from goat_mcp.cli.hosts.merging import ImportOutcome
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.sources import Source, source_from, sources_of
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall, written_files
 from goat_mcp.core.errors import ToolError
+from goat_mcp.settings.json_text import read_json
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 from goat_mcp.state.file_edit import replace_bytes
 from tests.repetitions import examples

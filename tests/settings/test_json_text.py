@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
+from goat_mcp.settings.json_text import NotJson, edited_json, read_json
 
 WITH_COMMENTS = """\
 // settings of mine

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.settings.json_text import NotJson, edited_json, read_json
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.state.file_edit import Change, change_of, text_of

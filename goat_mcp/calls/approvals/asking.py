@@ -1,0 +1,202 @@
+"""How a call that needs a person's decision gets one: from a form in its client or from the queue, whichever is first.
+
+A client without forms costs no answer: its call waits a while for a decision from elsewhere, then ends with
+`E_APPROVAL_PENDING`; an identical call after the approval runs once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.calls.approvals.options import ApprovalOptions
+from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Request, Verdict
+from goat_mcp.calls.approvals.store import ApprovalStore, this_process
+from goat_mcp.calls.permissions.approval import form_of, verdict_of
+from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
+from goat_mcp.core.elicitation import Answer, Reply
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import beat
+
+T = TypeVar("T")
+
+LOOK_S = 0.2
+"""How often a waiting call looks for a decision from another process."""
+_REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
+"""A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
+
+
+class AsksPerson(Protocol):
+    """Gets a person's decision about a request of a call."""
+
+    async def ask(self, request: Request, ctx: ToolContext) -> Verdict | None:
+        """None if nobody decided. Raises `ToolError`."""
+        ...
+
+    async def granted(self, ctx: ToolContext) -> Sequence[tuple[Verdict, str]]:
+        """What a person granted this session in another process, each with the directory that it is about. What is
+        remembered for good is not among it."""
+        ...
+
+
+class FormOnly:
+    """Asks in the client and nowhere else (`approval: deny`)."""
+
+    async def ask(self, request: Request, ctx: ToolContext) -> Verdict | None:
+        return _verdict(await ctx.ask(form_of(request)), request)
+
+    async def granted(self, ctx: ToolContext) -> Sequence[tuple[Verdict, str]]:
+        return ()
+
+
+@dataclass(frozen=True)
+class QueuedApprovals:
+    """Puts each request in the user's queue, shows it in the client if that has forms, and takes the first decision."""
+
+    store: ApprovalStore
+    options: ApprovalOptions
+
+    async def ask(self, request: Request, ctx: ToolContext) -> Verdict:
+        """Raises `ToolError(APPROVAL_PENDING)` if nobody decides in time."""
+        request = replace(
+            request, session=session_mark(request.session), expires_at_s=time.time() + self.options.expires_s
+        )
+        while True:
+            found = await _in_thread(self._queued, request, ctx.call_id)
+            if not found.is_decided:
+                found = await self._decided(found, ctx)
+            if (used := await _in_thread(self.store.use, found.id, ctx.call_id)) is not None:
+                return _for_session(used, request.session)
+            # An identical call beside this one has run by that decision: it was good for one.
+
+    async def granted(self, ctx: ToolContext) -> Sequence[tuple[Verdict, str]]:
+        session = session_mark(ctx.rights.client_session or ctx.session_key)
+        found = await _in_thread(self.store.granted, ctx.principal, session)
+        return [
+            (one.verdict, one.request.directory)
+            for one in found
+            if one.verdict is not None and not one.verdict.remember
+        ]
+
+    def _queued(self, request: Request, call_id: str) -> Approval:
+        return self.store.attend(request.subject, request.principal, call_id) or self.store.add(request, call_id)
+
+    async def _decided(self, waiting: Approval, ctx: ToolContext) -> Approval:
+        """Raises `ToolError(APPROVAL_PENDING)`."""
+        began_s = time.monotonic()
+        try:
+            decided = await self._first_decision(waiting, ctx)
+        except anyio.get_cancelled_exc_class():
+            # Hosts give a call up after a minute: then the request waits on. A person who ends it is faster.
+            gave_up = time.monotonic() - began_s >= WAIT_LIMIT_S
+            with anyio.CancelScope(shield=True):
+                await _in_thread(self.store.leave if gave_up else self.store.withdraw, waiting.id)
+            raise
+        if decided is None:
+            await _in_thread(self.store.leave, waiting.id)
+            raise _pending(waiting)
+        return decided
+
+    async def _first_decision(self, waiting: Approval, ctx: ToolContext) -> Approval | None:
+        answer, decided = await first_of(
+            partial(ctx.ask, form_of(waiting.request)), partial(self._decision_of, waiting.id)
+        )
+        if answer is not None and (verdict := _verdict(answer, waiting.request)) is not None:
+            return await self._record(waiting, verdict, f"form in {ctx.client_name or 'the client'}")
+        if decided is None and answer is not None and answer.reply is Reply.UNAVAILABLE:
+            decided = await self._wait_for_queue(waiting, ctx)
+        return decided
+
+    async def _record(self, waiting: Approval, verdict: Verdict, by: str) -> Approval:
+        try:
+            return await _in_thread(self.store.decide, waiting.id, verdict, by)
+        except DecidedBefore as before:
+            return before.approval
+
+    async def _wait_for_queue(self, waiting: Approval, ctx: ToolContext) -> Approval | None:
+        """The client shows no forms. One that asked for progress waits longer: it sees that its call is alive."""
+        limit_s = self.options.wait_s if ctx.wants_progress else min(self.options.wait_s, ctx.wait_left_s())
+        message = f"waiting for approval {waiting.short_id}: goat-mcp approve {waiting.short_id}, or goat-mcp ui"
+        async with AsyncExitStack() as stack:
+            stack.enter_context(ctx.while_elsewhere())
+            if ctx.wants_progress:
+                group = await stack.enter_async_context(anyio.create_task_group())
+                stack.callback(group.cancel_scope.cancel)
+                await ctx.progress(0, None, message)
+                group.start_soon(beat, ctx.progress, message)
+            with anyio.move_on_after(limit_s):
+                return await self._decision_of(waiting.id)
+        return None
+
+    async def _decision_of(self, id: str) -> Approval:
+        """The record as soon as it waits no more. Raises `ToolError` if that was without a decision."""
+        mark = None
+        while True:
+            if (now := await _in_thread(self.store.mark)) != mark:
+                mark = now
+                found = await _in_thread(self.store.find, id)
+                if found.is_decided:
+                    return found
+            await anyio.sleep(LOOK_S)
+
+
+async def first_of(
+    ask: Callable[[], Awaitable[Answer]], decision: Callable[[], Awaitable[T]]
+) -> tuple[Answer | None, T | None]:
+    """Ask in the client and look for a decision from elsewhere at the same time. What is not first is cancelled: a
+    form is withdrawn. Both may be there."""
+    answer: Answer | None = None
+    decided: T | None = None
+    async with anyio.create_task_group() as group:
+
+        async def look() -> None:
+            nonlocal decided
+            decided = await decision()
+            group.cancel_scope.cancel()
+
+        group.start_soon(look)
+        answer = await ask()
+        group.cancel_scope.cancel()
+    return answer, decided
+
+
+def session_mark(session_key: str) -> str:
+    """A session by its process, too: over stdio every process has one of the same name."""
+    return f"{this_process()}/{session_key}"
+
+
+def _for_session(used: Approval, session: str) -> Verdict:
+    """What was decided, for a call of this session: of what was granted to another one just this call is left."""
+    assert used.verdict is not None, "a decided record has a verdict"
+    if used.verdict.remember or used.request.session == session:
+        return used.verdict
+    return replace(used.verdict, rules=())
+
+
+def _verdict(answer: Answer, request: Request) -> Verdict | None:
+    """What the person said; None if nobody answered."""
+    if answer.reply in _REFUSALS:
+        return Verdict(approved=False)
+    return verdict_of(answer, request)
+
+
+def _pending(waiting: Approval) -> ToolError:
+    id = waiting.short_id
+    return ToolError(
+        ErrorCode.APPROVAL_PENDING,
+        f"{waiting.request.tool} waits for the user's approval ({waiting.request.asked_by}); nothing was done",
+        f"Tell the user: approve it with `goat-mcp approve {id}`, on the page that `goat-mcp ui` opens, or refuse it "
+        f"with `goat-mcp deny {id}`. Then make the same call again: it runs once.",
+        facts={"tool": waiting.request.tool, "approval": id, "expires_at": waiting.request.expires_at_s},
+    )
+
+
+async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
+    return await anyio.to_thread.run_sync(work, *arguments)

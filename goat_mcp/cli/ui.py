@@ -1,0 +1,120 @@
+"""`goat-mcp ui`: opens the page, that of a running server if one serves it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.running_servers import running
+from goat_mcp.cli.terminal import say
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
+from goat_mcp.core import platform
+from goat_mcp.state.directory import StateDirectory
+
+if TYPE_CHECKING:
+    from goat_mcp.gateway.gateway import Gateway
+
+
+@click.command
+@click.option("--no-open", is_flag=True, help="Print the link only.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Serve the page there, in this process.")
+@flags.as_json
+def ui(no_open: bool, port: int | None, as_json: bool) -> None:
+    """Open the page: what waits for you, what runs, what was done.
+
+    If a `goat-mcp serve --http` of yours runs on this machine, its page is opened. Otherwise this command serves the
+    page until Ctrl-C. The link opens it once, within a minute; run the command again for another one.
+    """
+    refuse_if_run_by_a_model("open the page")
+    state = StateDirectory.default()
+    url = _running_page() if port is None else None
+    if url is None:
+        _serve(state, port or 0, opens=not no_open, as_json=as_json)
+        return
+    from goat_mcp.server.ui.login import LoginLinks
+
+    _show(LoginLinks(state, url.removesuffix("/ui")).new(), opens=not no_open, as_json=as_json)
+
+
+def _running_page() -> str | None:
+    """Where a server on this machine has the page."""
+    pages = [str(document.get("page", "")) for document in running()]
+    return next((page for page in pages if page and _is_loopback(page)), None)
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> None:
+    import anyio
+
+    from goat_mcp.calls.approvals.store import ApprovalStore
+    from goat_mcp.cli.own_environment import fill_in
+    from goat_mcp.cli.page_hosts import PageHosts
+    from goat_mcp.cli.serve import become_undumpable
+    from goat_mcp.core.redaction import Redactor, secrets_among
+    from goat_mcp.gateway.approvals.queue import ApprovalQueue
+    from goat_mcp.server.ui.alone import serve_alone
+    from goat_mcp.server.ui.parts import UiParts
+    from goat_mcp.state.telemetry import Telemetry
+
+    fill_in(os.environ)
+    become_undumpable()
+    redactor = Redactor(secrets_among(os.environ))
+    telemetry = Telemetry(redactor=redactor)
+    parts = UiParts(
+        state=state,
+        queue=ApprovalQueue(state, ApprovalStore(state, telemetry.warning), warn=telemetry.warning),
+        origin="",
+        gateway=_no_gateway_yet,
+        hosts=PageHosts(state),
+        redactor=redactor,
+        unexpected=telemetry.unexpected,
+    )
+
+    def listening(served: UiParts) -> None:
+        if not as_json:
+            say("The page is served until Ctrl-C.", err=True)
+        _show(served.links.new(), opens=opens, as_json=as_json)
+
+    anyio.run(serve_alone, parts, _gateway, port, listening)
+
+
+def _gateway() -> Gateway:
+    """That of the settings here, for what a view tries or changes. Raises `BrokenSettings`."""
+    from goat_mcp.calls.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
+    from goat_mcp.settings.loading import load_settings
+
+    return Gateway(load_settings({}), approval=Approval.ELICIT)
+
+
+async def _no_gateway_yet() -> Any:
+    raise RuntimeError("the page is not served yet")
+
+
+def _show(link: str, *, opens: bool, as_json: bool) -> None:
+    """Print the link, and open it."""
+    click.echo(json.dumps({"url": link}) if as_json else link)
+    if opens and not _opened(link):
+        say("No browser could be opened: open the link above yourself, within a minute.", err=True)
+
+
+def _opened(link: str) -> bool:
+    if platform.SYSTEM == "linux" and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))):
+        return False  # a browser for terminals would take over this one
+    import webbrowser
+
+    # Starts a program with the address as one argument, never a shell.
+    return webbrowser.open(link)

@@ -1,0 +1,92 @@
+"""What runs, for the view Now: calls that take longer than a moment, and background tasks, of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
+from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, one_call
+from goat_mcp.core.json_values import items, mapping
+from goat_mcp.gateway.status.process_files import ProcessFiles
+from goat_mcp.gateway.status.requests import RequestKind
+from goat_mcp.gateway.status.running_servers import who
+from goat_mcp.server.ui.asking_processes import answers_to
+from goat_mcp.server.ui.login import session_of
+from goat_mcp.server.ui.pages import back_to
+from goat_mcp.server.ui.parts import UiParts
+
+MAX_SHOWN = 50
+ANSWERS_WITHIN_S = 2.0
+
+
+def routes(parts: UiParts) -> list[Route]:
+    async def cancel(request: Request) -> Response:
+        id = request.path_params["id"]
+        session_of(request.scope).note(id, await cancelled(parts, id))
+        return back_to(f"/ui?id={id}")
+
+    return [Route("/ui/running/{id:str}/cancel", cancel, methods=["POST"])]
+
+
+async def running_data(parts: UiParts, waiting: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The oldest first, without the calls that wait for the owner: `waiting` are their ids."""
+    return await anyio.to_thread.run_sync(_running, parts, waiting)
+
+
+async def cancelled(parts: UiParts, id: str) -> str:
+    """Have whichever process runs it end a call or task. What to tell the owner."""
+    answers = await answers_to(parts, RequestKind.CANCEL, id, within_s=ANSWERS_WITHIN_S, first="cancelled")
+    if any(one.get("state") == "cancelled" for one in answers):
+        return "Cancelled. The model is told that you did it."
+    if answers:
+        return "It had ended before it could be cancelled."
+    return "No process answered; it may be busy. Try again."
+
+
+def _running(parts: UiParts, waiting: Collection[str]) -> list[dict[str, Any]]:
+    found = [
+        _shown(mapping(one), document)
+        for document in ProcessFiles(parts.state).running()
+        for one in items(document.get("running"))
+        if mapping(one).get("id") not in {None, *waiting}
+    ]
+    found.sort(key=lambda one: one["started_s"])
+    for one in found[:MAX_SHOWN]:
+        if one["kind"] == "call":
+            one["arguments"] = _arguments(parts, one["id"])
+    return found[:MAX_SHOWN]
+
+
+def _shown(one: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    progress = mapping(one.get("progress"))
+    total = progress.get("total")
+    return {
+        "kind": str(one.get("kind", "")),
+        "id": str(one.get("id", "")),
+        "title": str(one.get("tool") or one.get("title") or ""),
+        "client": str(one.get("client", "")),
+        "principal": str(one.get("principal", "")),
+        "started_s": float(one.get("started_s", 0)),
+        "process": who(document),
+        "done": progress.get("done"),
+        "total": total if isinstance(total, int | float) and total > 0 else None,
+        "message": str(progress.get("message") or ""),
+        "arguments": (),
+    }
+
+
+def _arguments(parts: UiParts, call_id: str) -> list[tuple[str, str]]:
+    """Without secrets, as the record for people has them; it lags behind by some tenths of a second."""
+    try:
+        call = one_call(parts.state.path / CALLS_FILE, call_id)
+    except UnreadableRecord:
+        return []
+    arguments: Any = (call or {}).get("arguments")
+    return [(str(name), str(value)) for name, value in mapping(arguments).items()]
