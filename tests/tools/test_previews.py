@@ -74,8 +74,15 @@ async def test_what_replaces_a_file_is_shown(desk: Desk) -> None:
 
 
 async def test_a_cell_is_shown_as_its_notebook_will_change(desk: Desk) -> None:
-    cell = {"cell_type": "code", "id": "aa", "metadata": {}, "execution_count": None, "outputs": [], "source": ["x=1"]}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "id": "aa",
+        "metadata": {},
+        "execution_count": None,
+        "outputs": [],
+        "source": ["x=1"],
+    }
+    notebook: dict[str, Any] = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     path = desk.file("a.ipynb", json.dumps(notebook, indent=1))
     before = state_of(desk.folder)
 
