@@ -38,8 +38,9 @@ def tool_of(desk: Desk, kind: type[Edit | Write | NotebookEdit], workspace: Work
 
 
 async def preview(tool: Any, **arguments: Any) -> str:
+    input = tool.validate(arguments)
     assert isinstance(tool, PreviewsChanges)
-    return await tool.preview(tool.validate(arguments), CTX)
+    return await tool.preview(input, CTX)
 
 
 async def test_an_edit_is_shown_as_the_diff_that_it_will_make(desk: Desk) -> None:

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.tool import NO_DIFF
 from goat_mcp.files.changes.call_files import CallFiles
 from goat_mcp.files.changes.shown_diff import shown_diff
 from goat_mcp.files.documents.visible_text import make_visible, shown_path
@@ -71,10 +72,10 @@ async def preview_of(asked: str, workspace: Workspace, files: CallFiles, prepare
         path = workspace.resolve(asked)
         found = preview.stat(path)
         if found is not None and found.st_size > MAX_BYTES:
-            return f"no diff: the file has {found.st_size:,} bytes"
+            return f"{NO_DIFF}the file has {found.st_size:,} bytes"
         await anyio.to_thread.run_sync(prepare(path, preview))
     except ToolError as refused:
-        return " ".join(make_visible(f"no diff: {refused.message}").split())
+        return " ".join(make_visible(f"{NO_DIFF}{refused.message}").split())
     except (OSError, ValueError):
         return ""  # the call will fail by itself, and say why
-    return preview.diff or "no diff: nothing would change"
+    return preview.diff or f"{NO_DIFF}nothing would change"
