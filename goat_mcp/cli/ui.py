@@ -14,7 +14,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.running_servers import running
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:
@@ -39,7 +39,14 @@ def ui(no_open: bool, port: int | None, as_json: bool) -> None:
         return
     from goat_mcp.server.ui.login import LoginLinks
 
-    _show(LoginLinks(state, url.removesuffix("/ui")).new(), opens=not no_open, as_json=as_json)
+    link = LoginLinks(state, url.removesuffix("/ui")).new(_user(opens=not no_open))
+    _show(link, opens=not no_open, as_json=as_json)
+
+
+def _user(*, opens: bool) -> int | None:
+    """For whose browser a link is. One that is opened from here stands among the arguments of a program, where other
+    users see it; one that is only printed may be meant for a browser elsewhere."""
+    return posix.getuid() if opens and platform.HAS_FILE_MODES else None
 
 
 def _running_page() -> str | None:
@@ -59,12 +66,11 @@ def _is_loopback(url: str) -> bool:
 def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> None:
     import anyio
 
-    from goat_mcp.calls.approvals.store import ApprovalStore
     from goat_mcp.cli.own_environment import fill_in
     from goat_mcp.cli.page_hosts import PageHosts
     from goat_mcp.cli.serve import become_undumpable
     from goat_mcp.core.redaction import Redactor, secrets_among
-    from goat_mcp.gateway.approvals.queue import ApprovalQueue
+    from goat_mcp.gateway.approvals.user_queue import approval_queue
     from goat_mcp.server.ui.alone import serve_alone
     from goat_mcp.server.ui.parts import UiParts
     from goat_mcp.state.telemetry import Telemetry
@@ -75,7 +81,7 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
     telemetry = Telemetry(redactor=redactor)
     parts = UiParts(
         state=state,
-        queue=ApprovalQueue(state, ApprovalStore(state, telemetry.warning), warn=telemetry.warning),
+        queue=approval_queue(state, redactor=redactor, warn=telemetry.warning),
         origin="",
         gateway=_no_gateway_yet,
         hosts=PageHosts(state),
@@ -86,7 +92,7 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
     def listening(served: UiParts) -> None:
         if not as_json:
             say("The page is served until Ctrl-C.", err=True)
-        _show(served.links.new(), opens=opens, as_json=as_json)
+        _show(served.links.new(_user(opens=opens)), opens=opens, as_json=as_json)
 
     anyio.run(serve_alone, parts, _gateway, port, listening)
 

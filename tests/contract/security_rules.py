@@ -432,6 +432,20 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Processes that take each other's answers share one state directory.",
     ),
     _rule(
+        "R-PERM-4b",
+        "A button in Telegram or Slack counts only if the configured account pressed it, in the configured place, on "
+        "the message that was sent about this record with this digest; once, for once or a denial, and never for what "
+        "the message does not show whole. One process at a time reads an account.",
+        "gateway/approvals/notify/judge gateway/approvals/notify/message gateway/approvals/notify/notifier "
+        "calls/approvals/notices web/http/websocket",
+        "gateway/approvals/notify/test_telegram.py::test_* "
+        "gateway/approvals/notify/test_slack.py::"
+        "test_only_the_configured_person_in_the_channel_decides_and_only_by_its_own_button "
+        "gateway/approvals/notify/test_a_call.py::test_* "
+        "e2e/test_notified_on_a_phone.py::test_two_servers_send_each_record_once_and_share_the_answers",
+        "Who has the bot's token can change what a message shows.",
+    ),
+    _rule(
         "R-PERM-5",
         "Nobody to ask means no; your host's dialog never stands in for an ask rule or a protected path.",
         "calls/permissions/permission",
@@ -580,11 +594,31 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "e2e/test_http_cases.py::test_a_request_is_refused_and_told_nothing",
     ),
     _rule(
+        "R-HTTP-1b",
+        "The page below /ui has a login of its own: a link of 32 random bytes that works once, for a minute, and a "
+        "cookie for this page alone. The token of /mcp opens no page, and without a session nothing is told.",
+        "server/ui/login server/ui/security server/http/page",
+        "server/ui/test_login.py::test_* "
+        "server/ui/test_security.py::test_without_a_session_nothing_is_answered_but_how_to_get_in "
+        "cli/test_ui.py::test_the_token_of_mcp_opens_no_page "
+        "cli/test_ui.py::test_a_command_that_a_model_runs_is_refused",
+        "The link is an argument of the browser's process: another user of the machine who lists processes and is "
+        "faster than the browser can use it, and you see that it was used. Browsers send cookies to every port of a "
+        "host: a page of another server on this machine that you open below /ui gets the cookie, too.",
+    ),
+    _rule(
         "R-HTTP-2",
         "Host, Origin and content type are checked before anything else.",
         "server/http/guard",
         "server/http/test_guard.py::test_a_host_that_is_not_exactly_ours_is_refused "
         "server/http/test_guard.py::test_a_foreign_origin_is_refused",
+    ),
+    _rule(
+        "R-HTTP-2b",
+        "The page checks Host and Origin exactly, takes changes as forms with the session's token only, and forbids "
+        "code, frames and forms of others in every answer.",
+        "server/ui/security server/ui/app",
+        "server/ui/test_security.py::test_*",
     ),
     _rule(
         "R-HTTP-3",
