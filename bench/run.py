@@ -28,6 +28,7 @@ SUBJECTS: Mapping[str, str] = {
     "bash": "Bash true against bash -c true",
     "sandbox": "Bash true in its sandbox against bash -c true",
     "permissions": "a decision among 500 rules, and what the permission stage adds to a Read",
+    "page": "the views of the web page over 10,000 recorded calls against a bare Starlette answer",
     "web_fetch": "WebFetch of a 1 MB page against httpx and html2text by hand",
     "manifest_call": "a call of a declared Python handler against a built-in that does the same",
     "manifest_load": "500 manifests read, and what none adds to a start",

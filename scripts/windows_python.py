@@ -40,7 +40,7 @@ CARRIER = "panda3d==1.10.16"
 SYSTEM_PACKAGES = ("wine64", "wine", "gcc-mingw-w64-x86-64-win32")
 COMPILER, OBJDUMP, WINDRES = (f"x86_64-w64-mingw32-{name}" for name in ("gcc", "objdump", "windres"))
 NEEDED = {"wine": "wine", COMPILER: "gcc-mingw-w64-x86-64-win32"}
-TEST_PACKAGES = ("pytest<9.2", "pytest-xdist", "hypothesis", "cryptography", "trustme", "keyring")
+TEST_PACKAGES = ("pytest<9.2", "pytest-xdist", "hypothesis", "cryptography", "trustme", "keyring", "wsproto")
 ONLY_THERE = ("pywin32", "colorama", "tzdata", "pip")
 """Wanted by packages on Windows alone: pip asks for the system that it runs on."""
 

@@ -9,7 +9,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Servers": ("add", "remove", "enable", "disable", "restart", "auth", "lock"),
     "Change": ("call", "undo", "config", "secret"),
     "See": ("list", "inspect", "docs", "status", "logs", "doctor", "audit"),
-    "Decide": ("ui", "why", "rules", "plan", "review", "trust"),
+    "Decide": ("ui", "approvals", "approve", "deny", "why", "rules", "plan", "review", "trust"),
     "Build": ("manifest", "export", "completion", "help", "version"),
 }
 
@@ -28,6 +28,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "goat-mcp add github -e TOKEN='${secret:github}' -- npx -y gh-mcp",
         "goat-mcp add maps https://maps.example.org/mcp",
     ),
+    "approvals": ("goat-mcp approvals", "goat-mcp approvals --all"),
+    "approve": ("goat-mcp approve 3f2a", "goat-mcp approve 3f2a --scope session"),
     "audit": ("goat-mcp audit show", "goat-mcp audit verify"),
     "audit export": ("goat-mcp audit export --since 7d --format csv",),
     "audit show": ("goat-mcp audit show --last 5 --tool Bash",),
@@ -47,6 +49,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "config unset": ("goat-mcp config unset catalog.deny",),
     "config validate": ("goat-mcp config validate", "goat-mcp config validate ./goat-mcp.yaml"),
     "demo": ("goat-mcp demo",),
+    "deny": ('goat-mcp deny 3f2a --reason "use the staging database"',),
     "disable": ("goat-mcp disable github", "goat-mcp disable Bash mcp__github__delete_repo"),
     "docs": ("goat-mcp docs Grep", "goat-mcp docs"),
     "doctor": ("goat-mcp doctor", "goat-mcp doctor github"),
@@ -105,11 +108,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 EXIT_CODES: Mapping[str, Mapping[int, str]] = {
     "add": {3: "it wants a login; the entry stays", 4: "it does not answer; the entry stays"},
+    "approve": {3: "it is a login: the command to run is shown", 5: "one was refused"},
     "audit": {1: "`verify`: the record was changed"},
     "auth": {3: "no login", 4: "the server cannot be reached"},
     "call": {3: "a login is missing", 4: "the server cannot be reached", 5: "the tool answered with an error"},
     "config": {1: "`validate`: there is a problem"},
     "demo": {5: "a step did not go as shown"},
+    "deny": {5: "one was refused"},
     "doctor": {
         3: "a login is missing",
         4: "a server cannot be reached",

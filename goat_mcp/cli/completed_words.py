@@ -94,6 +94,13 @@ def switchable(ctx: click.Context) -> Iterable[str]:
     return (*servers_and_tools(ctx), *sets)
 
 
+def waiting_approvals(ctx: click.Context) -> Iterable[str]:
+    from goat_mcp.calls.approvals.store import ApprovalStore
+    from goat_mcp.state.directory import StateDirectory
+
+    return [one.short_id for one in ApprovalStore(StateDirectory.default()).waiting()]
+
+
 def settings_keys(ctx: click.Context) -> Iterable[str]:
     from goat_mcp.settings.settings import setting_keys
 
@@ -179,10 +186,13 @@ _EVERYWHERE: Mapping[str, Words] = {
 }
 """By the name of a parameter, in all commands."""
 _OF_COMMANDS: Mapping[str, Words] = {
+    "approvals ids": waiting_approvals,
+    "approve ids": waiting_approvals,
     "config get key": settings_keys,
     "config preset names": presets,
     "config set key": settings_keys,
     "config unset key": settings_keys,
+    "deny ids": waiting_approvals,
     "disable names": switchable,
     "enable names": switchable,
     "help words": commands,

@@ -130,15 +130,33 @@ async def _examine(
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
         silent = gateway.diagnostics.silent_hooks()
+        unreachable = await _unreachable_people(gateway)
     findings = [
         *found,
         *examination.hook_findings(silent),
+        *unreachable,
         *examination.declared_findings(gateway.diagnostics.declared.problems()),
         *examination.ignored_keys(gateway.upstreams, only),
         *examination.sandbox_findings(sandbox),
         *(await examination.surroundings_examined(gateway.settings, gateway.state)),
     ]
     return findings, sandbox, await anyio.to_thread.run_sync(SystemKeyring().is_there)
+
+
+async def _unreachable_people(gateway: Gateway) -> list[Finding]:
+    """Entries of `approval.notify` that cannot be used. Nothing is sent."""
+    if not gateway.settings.approval.notify:
+        return []
+    from goat_mcp.gateway.approvals.notify.build import configured_channels
+    from goat_mcp.gateway.status.doctor import Finding
+
+    found: list[Finding] = []
+    for place, channel in configured_channels(gateway.settings.approval.notify, gateway.services).channels:
+        try:
+            await channel.check()
+        except ToolError as failed:
+            found.append(Finding(id="notify", about=place, detail=failed.message, fix=failed.suggestion))
+    return found
 
 
 def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:

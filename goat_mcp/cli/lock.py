@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +14,7 @@ import click
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import flags
+from goat_mcp.cli.approve import BY
 from goat_mcp.cli.exit_codes import OK, UNREACHABLE, USAGE
 from goat_mcp.cli.listing import listing, waiting_view
 from goat_mcp.cli.terminal import confirmed, escaped, say
@@ -108,6 +110,7 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
         raise click.UsageError("name what to approve, or give --all")
     pins, definitions = _stores()
     waiting = _waiting(pins, names, selection)
+    seen_at_s = time.time()
     content = pins.content()
     chosen = waiting if everything else _chosen(names, waiting)
     if not chosen and not content.distrust:
@@ -122,13 +125,27 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
     elif agreed_hash != agreed:
         _refuse(f"what waits is not what you name: its hash is {agreed}", "Look at it again: goat-mcp lock show NAME")
     try:
-        pin_review.approve(pins, chosen, everything=everything)
+        anyio.run(_approve, pins, chosen, everything, seen_at_s)
     except pin_review.ChangedMeanwhile:
         _refuse("it has changed again meanwhile; nothing was approved", "Look at it again: goat-mcp lock show NAME")
     if as_json:
         click.echo(json.dumps({"approved": [one.target for one in chosen]}))
     else:
         say(f"Approved: {', '.join(one.target for one in chosen) or 'what comes next is trusted again'}")
+
+
+async def _approve(pins: PinLock, chosen: Sequence[Waiting], everything: bool, seen_at_s: float) -> None:
+    """Raises `DecidedBefore`, `ChangedMeanwhile`; then nothing was approved."""
+    from goat_mcp.gateway.approvals.user_queue import UserQueue
+    from goat_mcp.upstreams.pinning import pin_review
+
+    user = UserQueue(StateDirectory.default())
+    await user.queue.approve_all(
+        user.definitions.requests_for(chosen),
+        lambda: pin_review.approve(pins, chosen, everything=everything),
+        seen_at_s=seen_at_s,
+        by=BY,
+    )
 
 
 def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> list[Waiting]:

@@ -7,9 +7,12 @@ import sys
 import time
 from dataclasses import asdict
 
+import anyio
 import click
 
+from goat_mcp.calls.approvals.record import DecidedBefore, Kind, Verdict
 from goat_mcp.cli import flags
+from goat_mcp.cli.approve import BY
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -82,15 +85,30 @@ def _decide(name: str, *, approved: bool, feedback: str, as_json: bool) -> None:
             "approving a plan needs a person at a terminal",
             f"Run it there: goat-mcp plan approve {name}",
         )
-    store, found = _find(name)
-    if found.status is PlanStatus.USED:
-        raise ToolError(ErrorCode.INPUT, f"plan {name} was approved before, and its session has gone on")
-    store.decide(found, PlanStatus.APPROVED if approved else PlanStatus.REJECTED, feedback=feedback)
+    found = anyio.run(_decided, name, Verdict(approved, reason=feedback))
     if as_json:
         click.echo(json.dumps({"name": name, "decision": "approved" if approved else "rejected"}))
         return
     whose = "" if found.principal == LOCAL else f" (of principal {escaped(found.principal)})"
     say(f"{name} {'approved' if approved else 'rejected'}{whose}")
+
+
+async def _decided(name: str, verdict: Verdict) -> Plan:
+    """Raises `DecidedBefore`, with whoever was first."""
+    from goat_mcp.gateway.approvals.user_queue import UserQueue
+
+    seen_at_s = time.time()
+    user = UserQueue(StateDirectory.default())
+    store, found = _find(name)
+    if found.status is not PlanStatus.WAITING:
+        before = user.queue.store.newest_of(Kind.PLAN, name)
+        if before is not None and before.is_decided:
+            raise DecidedBefore(before)
+        how = "rejected" if found.status is PlanStatus.REJECTED else "approved"
+        raise ToolError(ErrorCode.INPUT, f"plan {name} was {how} before", "The first decision stands.")
+    request = user.plans.request(store, found)
+    await user.queue.decide(request, verdict, seen_at_s=seen_at_s, by=BY)
+    return found
 
 
 def _find(name: str) -> tuple[PlanStore, Plan]:

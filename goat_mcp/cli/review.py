@@ -7,11 +7,15 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 import click
 
+from goat_mcp.calls.approvals.record import DecidedBefore, Kind, Verdict
 from goat_mcp.cli import flags
+from goat_mcp.cli.approve import BY
 from goat_mcp.cli.exit_codes import OK, TOOL_ERROR
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import (
@@ -23,8 +27,12 @@ from goat_mcp.cli.terminal_user import (
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.resources import Announcements
 from goat_mcp.files.changes.journal import UNLIMITED, Journal
-from goat_mcp.files.changes.review import OWNER, Review, StagedChanges, described
+from goat_mcp.files.changes.review import OWNER, TERMINAL, Review, StagedChanges, described
 from goat_mcp.state.directory import StateDirectory
+
+if TYPE_CHECKING:  # loaded when somebody decides
+    from goat_mcp.gateway.approvals.change_source import ChangeSource
+    from goat_mcp.gateway.approvals.queue import ApprovalQueue
 
 MAX_DIFF_CHARS = 1_000_000
 
@@ -106,10 +114,10 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
                 "applying changes needs a person at a terminal",
                 f"Run it there: goat-mcp review apply {'--all' if every else ' '.join(changes)}",
             )
-    looked_at = _here(workspace)
-    here = replace(looked_at, record=command_audit_log(workspace, looked_at.workspace, StateDirectory.default()))
+    here = _here(workspace)
+    recorded = replace(here, record=command_audit_log(workspace, here.workspace, StateDirectory.default()))
     ids = [staged.id for staged in here.oldest_first(OWNER)] if every else list(dict.fromkeys(changes))
-    outcomes = anyio.run(_all, here, ids, apply)
+    outcomes = anyio.run(_all, recorded, ids, apply)
     if as_json:
         click.echo(json.dumps(outcomes))
     for outcome in outcomes if not as_json else ():
@@ -120,20 +128,36 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
 
 
 async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, str]]:
+    from goat_mcp.gateway.approvals.user_queue import UserQueue
+
+    user = UserQueue(StateDirectory.default())
+    changes = user.decide_changes_with(here)
     outcomes: list[dict[str, str]] = []
     for id in ids:
         try:
-            if apply:
-                staged, not_kept = await here.apply(id)
-                note = f" (cannot be undone: {not_kept})" if not_kept else ""
-                outcomes.append({"id": id, "outcome": "applied", "told": f"{staged.path}{note}"})
-            else:
-                staged = await here.reject(id)
-                outcomes.append({"id": id, "outcome": "rejected", "told": str(staged.path)})
+            done = await _decided(user.queue, changes, here, id, apply)
+            outcome, _, told = done.partition(" ")
         except ToolError as refused:
-            told = f"{refused.message}. {refused.suggestion}"
-            outcomes.append({"id": id, "outcome": "refused", "told": told})
+            outcome, told = "refused", f"{refused.message}. {refused.suggestion}"
+        outcomes.append({"id": id, "outcome": outcome, "told": told})
     return outcomes
+
+
+async def _decided(queue: ApprovalQueue, changes: ChangeSource, here: Review, id: str, apply: bool) -> str:
+    """Raises `DecidedBefore`, with whoever was first, and all that `Review` raises."""
+    seen_at_s = time.time()
+    try:
+        staged = await anyio.to_thread.run_sync(here.find, id, OWNER)
+    except ToolError as gone:
+        what = f"review {'apply' if apply else 'reject'}"
+        async with here.record.user_action(what, {"change": id}, TERMINAL.context(), TERMINAL.rule(id)) as refused:
+            refused.append(str(gone.code))
+        before = await anyio.to_thread.run_sync(queue.store.newest_of, Kind.CHANGE, id)
+        if before is not None and before.is_decided:
+            raise DecidedBefore(before) from None
+        raise
+    request = await anyio.to_thread.run_sync(changes.request, staged)
+    return (await queue.decide(request, Verdict(approved=apply), seen_at_s=seen_at_s, by=BY)).done
 
 
 def _here(workspace: Sequence[str]) -> Review:

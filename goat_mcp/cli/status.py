@@ -113,6 +113,8 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
         + (f" ({sandbox['reason']})" if sandbox["reason"] else "")
         + _hooks(document["hooks"])
     )
+    if page := document.get("page"):
+        say(f"page: {page} (goat-mcp ui opens it)")
     for one in document.get("running", ()):
         say(f"runs: {_running(one)}")
     limit = document.get("process_limit", {})  # an older server says nothing of it

@@ -44,14 +44,9 @@ def command_workspace(named: Sequence[str], state: StateDirectory) -> Workspace:
 
 def command_audit_log(named: Sequence[str], workspace: Workspace, state: StateDirectory) -> AuditLog:
     """That of the settings in force here. Raises `BrokenSettings` where it cannot be written."""
-    from goat_mcp.core.redaction import Redactor, secrets_among
-    from goat_mcp.gateway.build.audit import audit_log
-    from goat_mcp.settings.loading import load_settings
-    from goat_mcp.state.telemetry import Telemetry
+    from goat_mcp.gateway.build.audit import users_audit_log
 
-    settings = load_settings({"workspace": named} if named else {}, state=state)
-    redactor = Redactor(secrets_among(os.environ))
-    return audit_log(settings.audit, state, workspace.roots, redactor, Telemetry("error", redactor))
+    return users_audit_log(named, workspace, state)
 
 
 @contextmanager

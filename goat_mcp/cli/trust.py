@@ -10,9 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 
+from goat_mcp.calls.approvals.record import Verdict
 from goat_mcp.cli import flags
+from goat_mcp.cli.approve import BY
 from goat_mcp.cli.terminal import confirmed, escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -100,6 +103,8 @@ def _status_of(one: Trusted) -> str:
 
 def _revoke(store: TrustStore, file: Path, as_json: bool) -> None:
     was_trusted = store.revoke(file)
+    if was_trusted:
+        anyio.run(_deny, file)
     if as_json:
         click.echo(json.dumps({"file": str(file), "status": UNTRUSTED, "was_trusted": was_trusted}))
     else:
@@ -107,6 +112,7 @@ def _revoke(store: TrustStore, file: Path, as_json: bool) -> None:
 
 
 def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_json: bool) -> None:
+    seen_at_s = time.time()
     project = _read(file)
     _check(project)
     before = store.of(file)
@@ -117,7 +123,8 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
         refuse_if_run_by_a_model("trust a project's settings")
         if agreed_hash != project.sha256:
             _refuse(f"{file} does not hold what you name: its hash is {project.sha256}", "Look at it again.")
-        store.trust(file, project.sha256)
+        if status != TRUSTED:
+            anyio.run(_trust, project, seen_at_s)
         status = TRUSTED
     elif status != TRUSTED and not as_json:
         refuse_if_run_by_a_model("trust a project's settings")
@@ -130,12 +137,34 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
         if not confirmed("Trust exactly this?"):
             say("Not trusted.")
             return
-        store.trust(file, project.sha256)
+        anyio.run(_trust, project, seen_at_s)
         status = TRUSTED
     if as_json:
         click.echo(json.dumps(_document(project, status)))
     else:
         click.echo("Trusted." if before is None or before.sha256 != project.sha256 else "Trusted before.")
+
+
+async def _trust(project: ProjectSettings, seen_at_s: float) -> None:
+    """Exactly this content. Raises `DecidedBefore` if somebody has decided since."""
+    from goat_mcp.gateway.approvals.user_queue import UserQueue
+
+    user = UserQueue(StateDirectory.default())
+    request = user.projects.request(project)
+    await user.queue.decide(request, Verdict(approved=True), seen_at_s=seen_at_s, by=BY)
+
+
+async def _deny(file: Path) -> None:
+    """What is trusted no longer is not asked about as if it were new."""
+    from goat_mcp.gateway.approvals.user_queue import UserQueue
+
+    try:
+        project = _read(file)
+    except ToolError:
+        return
+    user = UserQueue(StateDirectory.default())
+    request = user.projects.request(project)
+    await user.queue.decide(request, Verdict(approved=False, reason="revoked"), seen_at_s=time.time(), by=BY)
 
 
 def _read(file: Path) -> ProjectSettings:
@@ -162,33 +191,24 @@ def _refuse(message: str, suggestion: str) -> None:
 
 
 def _document(project: ProjectSettings, status: str) -> dict[str, Any]:
+    from goat_mcp.gateway.approvals.project_source import settings_in
+
     return {
         "file": str(project.file.path),
         "sha256": project.sha256,
         "status": status,
-        "settings": _lines(project),
+        "settings": settings_in(project),
         "files": {str(path): data.decode("utf-8", "replace") for path, data in project.contents.items()},
     }
 
 
-def _lines(project: ProjectSettings) -> dict[str, Any]:
-    """What it sets, by key."""
-    from goat_mcp.settings.loading import keys_in
-
-    found: dict[str, Any] = {}
-    for key in keys_in(dict(project.tree)):
-        value: Any = project.tree
-        for level in key.split("."):
-            value = value[level]
-        found[key] = json.loads(json.dumps(value, default=str))
-    return found
-
-
 def _print(project: ProjectSettings, status: str) -> None:
     """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
+    from goat_mcp.gateway.approvals.project_source import settings_in
+
     denials = {f"{part}.{name}" for part, name in DENIALS}
     say(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")
-    lines = _lines(project)
+    lines = settings_in(project)
     for key, value in lines.items():
         mark = "   (in force already)" if key in denials else ""
         click.echo(f"  {_ascii(key)[1:-1]} = {_ascii(value)}{mark}")

@@ -59,12 +59,11 @@ def _is_loopback(url: str) -> bool:
 def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> None:
     import anyio
 
-    from goat_mcp.calls.approvals.store import ApprovalStore
     from goat_mcp.cli.own_environment import fill_in
     from goat_mcp.cli.page_hosts import PageHosts
     from goat_mcp.cli.serve import become_undumpable
     from goat_mcp.core.redaction import Redactor, secrets_among
-    from goat_mcp.gateway.approvals.queue import ApprovalQueue
+    from goat_mcp.gateway.approvals.user_queue import approval_queue
     from goat_mcp.server.ui.alone import serve_alone
     from goat_mcp.server.ui.parts import UiParts
     from goat_mcp.state.telemetry import Telemetry
@@ -75,7 +74,7 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
     telemetry = Telemetry(redactor=redactor)
     parts = UiParts(
         state=state,
-        queue=ApprovalQueue(state, ApprovalStore(state, telemetry.warning), warn=telemetry.warning),
+        queue=approval_queue(state, redactor=redactor, warn=telemetry.warning),
         origin="",
         gateway=_no_gateway_yet,
         hosts=PageHosts(state),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from goat_mcp.catalog.builtin_contracts import names_of_ours
@@ -31,12 +31,15 @@ class Diagnostics:
     declared: DeclaredTools
     watched: WatchedSettings
     configured: ConfiguredUpstreams
+    features: dict[str, str] = field(default_factory=dict[str, str])
+    """What is wrong with a part that runs beside the calls, by its place in the settings."""
+    _logged: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets.
 
         That is: upstreams, tools that a name collision keeps out, rules and choices about unknown servers, calls that
-        are not recorded, the user's order of search results if it cannot be used, and manifests and skills.
+        are not recorded, the user's order of search results if it cannot be used, features, and manifests and skills.
         """
         audit = self.services.audit
         wrong = [
@@ -52,8 +55,24 @@ class Diagnostics:
             [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
         )
         found = wrong + collided + self.configured.chosen.unknown_servers() + self._rules_about_nobody() + unrecorded
+        found += [
+            {"name": name, "reason_code": "feature_failed", "detail": detail} for name, detail in self.features.items()
+        ]
         found += self._settings_not_in_force() + _unusable_search_priority() + self.declared.problems()
         return self.services.redactor.tree(found)
+
+    def report_feature(self, name: str, detail: str) -> None:
+        """A part that runs beside the calls has a problem; with "", it has none any more. Each is logged once."""
+        if self.features.get(name, "") == detail:
+            return
+        if detail:
+            self.features[name] = detail
+        else:
+            del self.features[name]
+        if detail and (name, detail) not in self._logged:
+            self._logged.add((name, detail))
+            self.services.telemetry.warning("feature", name=name, problem=detail)
+        self.services.announcements.changed("goat://status")
 
     def _settings_not_in_force(self) -> list[dict[str, Any]]:
         """What settings files say now and does not count: yet, or at all."""

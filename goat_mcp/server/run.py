@@ -139,6 +139,7 @@ async def _serve_stdio(gateway: Gateway, parent: int, handoff: RestartHandoff) -
             group.start_soon(stop_when_orphaned, parent, stop)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
+            group.start_soon(notify_people, gateway)
             _collect_garbage_from_now_on()
             frame_bytes = gateway.settings.limits.frame_bytes
             sessions = StdioHandoff(gateway.restart, handoff, adapter.changes.close)
@@ -166,6 +167,7 @@ async def _serve_http(
         with stopping_on_signals(server.stop, gateway.guard, leaving=server.close):
             await group.start(server.adapter.run)
             group.start_soon(publish_status, gateway)
+            group.start_soon(notify_people, gateway)
             group.start_soon(hand_over)
             _collect_garbage_from_now_on()
             await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
@@ -274,3 +276,19 @@ async def publish_status(gateway: Gateway) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(requests.watch)
         await StatusPublisher(gateway.status, files, gateway.announcements, warn, last_runs, running).run()
+
+
+async def notify_people(gateway: Gateway) -> None:
+    """Send what waits for a person to whom `approval.notify` names, until cancelled. Without it nothing is loaded."""
+    if not gateway.settings.approval.notify:
+        return
+    with anyio.move_on_after(FIRST_WRITE_S):
+        await gateway.first_list.wait()
+    await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.approvals.notify.build", abandon_on_cancel=True)
+    from goat_mcp.gateway.approvals.notify.build import build_notifier
+
+    try:
+        await build_notifier(gateway.services, gateway.diagnostics.report_feature).run()
+    except Exception as bug:  # whatever it is, calls go on
+        gateway.telemetry.warning("approval.notify has stopped", problem=repr(bug))
+        gateway.diagnostics.report_feature("approval.notify", "it has stopped; see the log")

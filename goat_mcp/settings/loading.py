@@ -195,6 +195,9 @@ def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str
         key = f"{above}{name}"
         if isinstance(value, dict):
             found += _secrets_in(cast("dict[str, Any]", value), f"{key}.")
+        elif isinstance(value, list):
+            items = {str(at): item for at, item in enumerate(cast("list[Any]", value))}
+            found += _secrets_in({at: item for at, item in items.items() if isinstance(item, dict)}, f"{key}.")
         elif name in SECRET_NAMES and value:
             found.append((key, str(value)))
     return found

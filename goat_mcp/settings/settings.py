@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # loaded if there is such a file
     from goat_mcp.state.trust.project import ProjectSay
 
 ENV_PREFIX = "GOAT_MCP_"
-SECRET_NAMES = frozenset({"key", "token", "password"})
+SECRET_NAMES = frozenset({"key", "token", "app_token", "password"})
 
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_many)]

@@ -161,6 +161,9 @@ def _as_json(value: Any) -> Any:
         return [_as_json(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
         return {str(key): _member(str(key), item) for key, item in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, SecretStr):
+        text = value.get_secret_value()
+        return text if _REFERENCE.fullmatch(text) else "set" if text else "unset"
     if isinstance(value, str):
         return _hidden(value)
     return _plain(value)

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 import time
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.private_file import no_warning, set_aside, write_private
 
 MAX_PLANS = 200
@@ -85,12 +87,13 @@ class PlanStore:
         One that was approved meanwhile stays so.
         """
         digest = _digest(text)
-        for plan in self.newest_first(presenter.principal):
-            if plan.sha256 == digest and plan.status is not PlanStatus.USED and plan.is_of(presenter):
-                status = plan.status if plan.status is PlanStatus.APPROVED else PlanStatus.WAITING
-                again = replace(plan, presented_at_s=time.time(), status=status, feedback="")
-                self._record(again)
-                return again
+        with self._alone():
+            for plan in self.newest_first(presenter.principal):
+                if plan.sha256 == digest and plan.status is not PlanStatus.USED and plan.is_of(presenter):
+                    status = plan.status if plan.status is PlanStatus.APPROVED else PlanStatus.WAITING
+                    again = replace(plan, presented_at_s=time.time(), status=status, feedback="")
+                    self._record(again)
+                    return again
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         name = f"{stamp}-{_slug(text)}-{secrets.token_hex(2)}"
         path = self.folder / f"{name}.md"
@@ -142,12 +145,21 @@ class PlanStore:
         return tuple(_changed(self.folder / f"{name}{suffix}") for suffix in (".json", ".md"))
 
     def decide(self, plan: Plan, status: PlanStatus, *, feedback: str = "", edited: str | None = None) -> Plan:
-        """Record what the user decided, about the text on disk or the one they made of it."""
-        if edited is not None:
-            _write(Path(plan.file_path), edited)
-        decided = replace(plan, status=status, feedback=feedback, sha256=_digest(self.text(plan)))
-        self._record(decided)
-        return decided
+        """Record what the user decided, about the text on disk or the one they made of it. A plan that its session
+        has gone on by stays as it is."""
+        with self._alone():
+            now = self._read(plan.name)
+            if now is not None and now.status is PlanStatus.USED:
+                return now
+            if edited is not None:
+                _write(Path(plan.file_path), edited)
+            decided = replace(plan, status=status, feedback=feedback, sha256=_digest(self.text(plan)))
+            self._record(decided)
+            return decided
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Alone among our processes: a decision is not lost where the plan is presented again."""
+        return exclusive(self.folder / "plans.lock")
 
     def _record_path(self, name: str) -> Path:
         return self.folder / f"{name}.json"

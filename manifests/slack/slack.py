@@ -5,11 +5,9 @@ Source: tools.md, section 3; Slack's documentation of the Web API (evaluating re
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping, mappings
@@ -18,34 +16,15 @@ from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_api import Handler, Host
 from goat_mcp.web.http.domains import host_is_in_domain
 from goat_mcp.web.http.target import parse_target
-from goat_mcp.web.messaging.bot_api import MAX_BYTES, Account, NewFile, Service, too_large
+from goat_mcp.web.messaging.bot_api import MAX_BYTES, Account, NewFile, too_large
+from goat_mcp.web.messaging.slack_api import SLACK, ask_slack, change_slack, slack_login
 from goat_mcp.web.messaging.text_parts import mrkdwn, send_each, split_text
 
 MAX_UNITS = 4000
 """What Slack asks texts to be kept to; it cuts longer ones."""
-_CHANNEL = re.compile(r"[A-Za-z0-9#@][A-Za-z0-9._-]{0,99}")
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
-_BAD_TOKEN = frozenset({"invalid_auth", "not_authed", "account_inactive", "token_expired", "token_revoked"})
 _SHOWN_OF_A_MESSAGE = ("ts", "thread_ts", "user", "bot_id", "username", "subtype", "text", "reply_count")
 _SHOWN_OF_A_FILE = ("id", "name", "mimetype", "size")
-
-
-def _same_channel(channel: object) -> str:
-    text = str(channel).strip()
-    if not _CHANNEL.fullmatch(text):
-        raise ToolError(ErrorCode.INPUT, f"channel {text[:80]!r} is no channel", "Send its id, e.g. C0123456789.")
-    return text
-
-
-SLACK = Service(
-    name="Slack",
-    resource="slack",
-    base_url="https://slack.com/api",
-    token=re.compile(r"[!-~]{8,500}"),
-    variable="SLACK_BOT_TOKEN",
-    chats="channels",
-    same_chat=_same_channel,
-)
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
@@ -75,23 +54,15 @@ class SlackBot(Bot):
 
     @property
     def login(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.account.token}"}
+        return slack_login(self.account)
 
     async def change(self, method: str, **arguments: str) -> Mapping[str, Any]:
-        """A method that writes: its arguments as JSON. Raises `ToolError`."""
-        content = json.dumps(arguments, ensure_ascii=False).encode()
-        return await self._call(method, content, "application/json; charset=utf-8")
+        """A method that writes. Raises `ToolError`."""
+        return await change_slack(self.api, self.account, method, **arguments)
 
     async def ask(self, method: str, **arguments: str) -> Mapping[str, Any]:
-        """A method that reads: its arguments as a form, for those take no JSON. Raises `ToolError`."""
-        return await self._call(method, urlencode(arguments).encode(), "application/x-www-form-urlencoded")
-
-    async def _call(self, method: str, content: bytes, kind: str) -> Mapping[str, Any]:
-        url = f"{self.account.base_url}/{method}"
-        answer = await self.api.post(method, url, content, {**self.login, "content-type": kind})
-        if answer.get("ok") is not True:
-            raise _refused(method, answer)
-        return answer
+        """A method that reads. Raises `ToolError`."""
+        return await ask_slack(self.api, self.account, method, **arguments)
 
 
 async def send(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> Any:
@@ -179,23 +150,3 @@ def _shown(message: Mapping[str, Any]) -> dict[str, Any]:
     if reactions := mappings(message.get("reactions")):
         shown["reactions"] = {str(one.get("name")): one.get("count") for one in reactions}
     return shown
-
-
-def _refused(method: str, answer: Mapping[str, Any]) -> ToolError:
-    """From `{ok: false, error, needed, provided, response_metadata: {messages}}`."""
-    error = str(answer.get("error", "no reason given"))[:200]
-    details = "; ".join(map(str, items(mapping(answer.get("response_metadata")).get("messages"))))
-    more = f" ({details[:400]})" if details else ""
-    code = ErrorCode.TOOL
-    if error in _BAD_TOKEN:
-        code, advice = ErrorCode.AUTH, "Tell the user: Slack does not take the bot's token."
-    elif error == "missing_scope":
-        code, advice = ErrorCode.AUTH, f"Tell the user: the bot's token needs the scope {answer.get('needed', '?')}."
-    elif error in ("ratelimited", "rate_limited"):
-        code, advice = ErrorCode.RATE, "Call again later."
-    elif error in ("not_in_channel", "channel_not_found"):
-        advice = "Check the channel's id; somebody has to invite the bot into it."
-    else:
-        advice = "Slack's code says what to fix."
-    facts = {"slack_error": error}
-    return ToolError(code, f"Slack refused {method}: {error}{more}", advice, facts=facts, name=error)

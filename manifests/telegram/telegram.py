@@ -5,8 +5,6 @@ Source: tools.md, section 3; the Bot API's documentation ("Making requests", "Av
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -16,32 +14,11 @@ from goat_mcp.core.json_values import mapping
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_api import Handler, Host
-from goat_mcp.web.messaging.bot_api import MAX_BYTES, NewFile, Service, too_large
+from goat_mcp.web.messaging.bot_api import MAX_BYTES, NewFile, too_large
+from goat_mcp.web.messaging.telegram_api import TELEGRAM, call_telegram, telegram_refusal
 from goat_mcp.web.messaging.text_parts import OF_TELEGRAM, plain, send_each, split_text, utf16_length
 
 MAX_UNITS = 4096
-_CHAT = re.compile(r"-?[1-9][0-9]{0,18}|@[A-Za-z0-9_]{1,64}")
-_JSON = {"content-type": "application/json"}
-
-
-def _same_chat(chat: object) -> str:
-    text = str(int(chat)) if isinstance(chat, int | float) else str(chat).strip()
-    if not _CHAT.fullmatch(text):
-        raise ToolError(
-            ErrorCode.INPUT, f"chatId {text[:80]!r} is no chat", "Send its number, or the @name of a public one."
-        )
-    return text
-
-
-TELEGRAM = Service(
-    name="Telegram",
-    resource="telegram",
-    base_url="https://api.telegram.org",
-    token=re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{8,200}"),
-    variable="TELEGRAM_BOT_TOKEN",
-    chats="chats",
-    same_chat=_same_chat,
-)
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
@@ -69,11 +46,7 @@ class TelegramBot(Bot):
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """The `result` of a method. Raises `ToolError`."""
-        url = f"{self.account.base_url}/bot{self.account.token}/{method}"
-        answer = await self.api.post(method, url, json.dumps(parameters, ensure_ascii=False).encode(), _JSON)
-        if answer.get("ok") is not True:
-            raise _refused(method, answer)
-        return answer.get("result")
+        return await call_telegram(self.api, self.account, method, **parameters)
 
 
 async def send(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> Any:
@@ -129,7 +102,7 @@ async def download_file(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -
     url = f"{bot.account.base_url}/file/bot{bot.account.token}/{_place(found)}"
     answer = await bot.api.get("file download", url, {}, MAX_BYTES)
     if answer.status != 200:
-        raise _refused("file download", bot.api.as_json("file download", answer))
+        raise telegram_refusal("file download", bot.api.as_json("file download", answer))
     if answer.truncated:
         raise too_large("Telegram", "the file", None)
     return await file.save(answer.body, bot.ctx.call, "telegram__downloadFile", {"fileId": input["fileId"]})
@@ -163,25 +136,3 @@ def _place(found: Mapping[str, Any]) -> str:
             "Tell the user: the Bot API server must not run with --local.",
         )
     return quote("/".join(names))
-
-
-def _refused(method: str, answer: Mapping[str, Any]) -> ToolError:
-    """From `{ok: false, error_code, description, parameters}`."""
-    description = str(answer.get("description", "no reason given"))[:500]
-    number: Any = answer.get("error_code")
-    moved_to = mapping(answer.get("parameters")).get("migrate_to_chat_id")
-    facts: dict[str, Any] = {"telegram_error_code": number, **({"migrate_to_chat_id": moved_to} if moved_to else {})}
-    code = ErrorCode.TOOL
-    if moved_to:
-        advice = f"The group has become another chat: use chatId {moved_to}."
-    elif number in (401, 404) and description.lower().startswith(("unauthorized", "not found")):
-        code, advice = ErrorCode.AUTH, "Tell the user: Telegram does not know the bot's token."
-    elif number == 403:
-        advice = "The bot may not write there: somebody has to start it, or to let it into the chat."
-    elif "can't parse entities" in description:
-        advice = "Escape the characters that parseMode reserves, or send it without parseMode."
-    elif "not modified" in description:
-        code, advice = ErrorCode.NO_CHANGE, "The message says so already."
-    else:
-        advice = "Check chatId and messageId."
-    return ToolError(code, f"Telegram refused {method}: {description}", advice, facts=facts)

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.calls.approvals.record import Kind, Request
+from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_call import run
 from tests.quick_start import goat_command
 
@@ -57,6 +60,7 @@ def offered(home: Path, line: str) -> list[str]:
         ("call Gre", ["Grep"]),
         ("rules allow Gre", ["Grep"]),
         ("rules test Gre", ["Grep"]),
+        ("approve 0", []),
         ("remove gith", ["github"]),
         ("restart gith", ["github"]),
         ("disable git", ["git", "github"]),
@@ -88,6 +92,15 @@ def offered(home: Path, line: str) -> list[str]:
 )
 def test_tab_offers_what_fits(home: Path, line: str, words: list[str]) -> None:
     assert offered(home, line) == words
+
+
+def test_what_waits_is_offered(home: Path) -> None:
+    store = ApprovalStore(StateDirectory(home / "state"))
+    found = store.add(Request(Kind.CALL, "s", "Bash: ls", "local"))
+
+    assert [offered(home, f"{word} {found.id[:4]}") for word in ("approve", "deny", "approvals")] == [
+        [found.short_id]
+    ] * 3
 
 
 def test_all_hosts_are_offered(home: Path) -> None:

@@ -177,6 +177,33 @@ ROWS: dict[str, Row] = {
             Mistake("undo --last none", "'none'", "See goat-mcp undo"),
         ),
     ),
+    "approvals": Row(
+        "approvals --all",
+        (
+            option("approvals"),
+            Mistake("approvals nope", "'nope'", "goat-mcp approvals"),
+            Mistake("approvals --watch --all", "--watch", "See goat-mcp approvals --help."),
+        ),
+    ),
+    "approve": Row(
+        "approve nope",
+        (
+            option("approve"),
+            Mistake("approve", "ID", "See goat-mcp approve --help."),
+            Mistake("approve nope --scope", "--scope", "See goat-mcp approve --help."),
+        ),
+        code=TOOL_ERROR,
+        json="",  # it needs a terminal: tests/cli/test_approvals.py
+    ),
+    "deny": Row(
+        "deny nope",
+        (
+            option("deny"),
+            Mistake("deny", "ID", "See goat-mcp deny --help."),
+            Mistake("deny nope --reason", "--reason", "See goat-mcp deny --help."),
+        ),
+        code=TOOL_ERROR,
+    ),
     "why": Row(
         "why Bash command=ls",
         (

@@ -141,6 +141,8 @@ def test_a_running_server_has_the_page_and_the_command_opens_it(tmp_path: Path) 
             assert command.wait(WITHIN_S) == 0
 
         assert urlsplit(link).netloc == f"127.0.0.1:{port}"
+        with started(tmp_path, "status") as status:
+            assert f"page: http://127.0.0.1:{port}/ui (goat-mcp ui opens it)" in status.communicate()[0]
         with browser(link) as client, client.stream("GET", "/ui/events") as stream:
             assert stream.status_code == 200
             assert client.get("/ui").status_code == 200

@@ -580,11 +580,31 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "e2e/test_http_cases.py::test_a_request_is_refused_and_told_nothing",
     ),
     _rule(
+        "R-HTTP-1b",
+        "The page below /ui has a login of its own: a link of 32 random bytes that works once, for a minute, and a "
+        "cookie for this page alone. The token of /mcp opens no page, and without a session nothing is told.",
+        "server/ui/login server/ui/security server/http/page",
+        "server/ui/test_login.py::test_* "
+        "server/ui/test_security.py::test_without_a_session_nothing_is_answered_but_how_to_get_in "
+        "cli/test_ui.py::test_the_token_of_mcp_opens_no_page "
+        "cli/test_ui.py::test_a_command_that_a_model_runs_is_refused",
+        "The link is an argument of the browser's process: another user of the machine who lists processes and is "
+        "faster than the browser can use it, and you see that it was used. Browsers send cookies to every port of a "
+        "host: a page of another server on this machine that you open below /ui gets the cookie, too.",
+    ),
+    _rule(
         "R-HTTP-2",
         "Host, Origin and content type are checked before anything else.",
         "server/http/guard",
         "server/http/test_guard.py::test_a_host_that_is_not_exactly_ours_is_refused "
         "server/http/test_guard.py::test_a_foreign_origin_is_refused",
+    ),
+    _rule(
+        "R-HTTP-2b",
+        "The page checks Host and Origin exactly, takes changes as forms with the session's token only, and forbids "
+        "code, frames and forms of others in every answer.",
+        "server/ui/security server/ui/app",
+        "server/ui/test_security.py::test_*",
     ),
     _rule(
         "R-HTTP-3",

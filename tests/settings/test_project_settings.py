@@ -330,6 +330,15 @@ def test_relative_paths_in_a_file_lie_beside_it_and_not_where_the_process_was_st
     assert settings.audit.path == own.parent / "log"
 
 
+def test_a_token_in_a_list_of_a_file_that_others_can_read_stops_the_start(folder: Path, state: StateDirectory) -> None:
+    chat = {"token": "1:very-secret-token", "chat": 1, "user": 1}
+    own = users_file(folder, {"approval": {"notify": [{"desktop": True}, {"telegram": chat}]}})
+    own.chmod(0o644)
+
+    with pytest.raises(BrokenSettings, match=r"holds approval\.notify\.1\.telegram\.token and can be read by others"):
+        load(folder, state)
+
+
 def test_a_key_in_a_file_that_others_can_read_stops_the_start_and_is_not_shown(
     folder: Path, state: StateDirectory
 ) -> None:  # PR-32

@@ -105,6 +105,14 @@ def test_of_a_declared_tools_token_a_reference_is_shown_and_nothing_else() -> No
     }
 
 
+def test_of_a_secret_in_a_list_a_reference_is_shown_and_nothing_else() -> None:  # R-SECRET-1
+    slack = {"token": "literal-secret", "app_token": "${secret:APP}", "channel": "C01", "user": "U01"}
+
+    shown = view(approval={"notify": [{"slack": slack}, {"desktop": True}]}).value("approval.notify")
+
+    assert shown == [{"slack": {**slack, "token": "set"}}, {"desktop": True}]
+
+
 def test_who_logs_in_at_a_url_is_not_shown() -> None:
     url = "https://user:canary@example.org/x"
 

@@ -104,6 +104,28 @@ class ApprovalStore:
             )
         )
 
+    def open(self, request: Request, seen_at_s: float) -> Approval:
+        """The record that waits about this subject, or a new one. For what has a store of its own and waited there at
+        `seen_at_s`: raises `DecidedBefore` if somebody has decided since. An older denial does not count."""
+
+        def open(connection: Connection) -> Approval:
+            found = self._newest(connection, request.kind, request.subject)
+            if found is not None and found.status is Status.WAITING:
+                return found
+            if found is not None and found.is_decided and (found.decided_at_s or 0) >= seen_at_s:
+                raise DecidedBefore(found)
+            approval = Approval(secrets.token_hex(16), request, time.time(), Status.WAITING)
+            _insert(connection, approval)
+            return approval
+
+        return self._database.write_here(open)
+
+    def newest_of(self, kind: Kind, subject: str) -> Approval | None:
+        """The newest record about it. `subject` may be the beginning of one that ends with `:` and more."""
+        if not self.exists:
+            return None
+        return self._database.read_here(lambda connection: self._newest(connection, kind, subject))
+
     def decide(self, id: str, verdict: Verdict, by: str) -> Approval:
         """Record a decision, once. `by` says who, and where. Raises `DecidedBefore`, `ToolError(NOT_FOUND)`."""
 
@@ -115,8 +137,9 @@ class ApprovalStore:
             status = Status.APPROVED if verdict.approved else Status.DENIED
             now_s = time.time()
             connection.execute(
-                "UPDATE approvals SET status = ?, verdict = ?, decided_by = ?, decided_at_s = ? WHERE id = ?",
-                (status.value, json.dumps(asdict(verdict)), by, now_s, found.id),
+                "UPDATE approvals SET status = ?, verdict = ?, decided_by = ?, decided_at_s = ?, "
+                "process = CASE kind WHEN 'call' THEN process ELSE ? END WHERE id = ?",
+                (status.value, json.dumps(asdict(verdict)), by, now_s, this_process(), found.id),
             )
             return replace(found, status=status, verdict=verdict, decided_by=by, decided_at_s=now_s)
 
@@ -130,6 +153,12 @@ class ApprovalStore:
                 "WHERE id = ? AND used_by = ''",
                 (id,),
             )
+        )
+
+    def finish(self, id: str) -> None:
+        """What was decided about something that has a store of its own is done there."""
+        self._database.write_here(
+            lambda connection: connection.execute("UPDATE approvals SET used_at_s = ? WHERE id = ?", (time.time(), id))
         )
 
     def use(self, id: str, call_id: str) -> Approval | None:
@@ -189,21 +218,26 @@ class ApprovalStore:
         )
         return [one for one in found if one.verdict is not None and one.verdict.rules]
 
-    def sync(self, kind: Kind, requests: Sequence[Request]) -> None:
-        """Make what waits of a kind what its own store says. A request whose subject was decided is not asked again."""
+    def sync(self, kind: Kind, requests: Sequence[Request], seen_at_s: float) -> None:
+        """Make what waits of a kind what its own store said at `seen_at_s`, which may have changed since.
+
+        What was denied is not asked again. What was approved and still waits there is: it waits again, unless whoever
+        approved it is at it.
+        """
         subjects = {request.subject for request in requests}
 
         def sync(connection: Connection) -> None:
             rows = connection.execute(
-                "SELECT subject, status FROM approvals WHERE kind = ? AND status IN ('waiting', 'approved', 'denied')",
+                "SELECT id, subject, status, at_s, process, used_at_s FROM approvals "
+                "WHERE kind = ? AND status IN ('waiting', 'approved', 'denied')",
                 (kind.value,),
             ).fetchall()
-            known = {str(subject) for subject, _ in rows}
-            gone = {str(subject) for subject, status in rows if status == "waiting"} - subjects
-            connection.executemany(
-                "UPDATE approvals SET status = 'withdrawn' WHERE kind = ? AND subject = ? AND status = 'waiting'",
-                [(kind.value, subject) for subject in gone],
-            )
+            known: set[str] = set()
+            for id, subject, status, at_s, process, used_at_s in rows:
+                if status == "waiting" and subject not in subjects and at_s < seen_at_s:
+                    connection.execute("UPDATE approvals SET status = 'withdrawn' WHERE id = ?", (id,))
+                elif status != "approved" or _is_under_way(process, used_at_s, seen_at_s):
+                    known.add(subject)
             for request in requests:
                 if request.subject not in known:
                     _insert(connection, Approval(secrets.token_hex(16), request, time.time(), Status.WAITING))
@@ -232,6 +266,14 @@ class ApprovalStore:
         return self._database.read_here(
             lambda connection: [_approval(row) for row in connection.execute(query, values).fetchall()]
         )
+
+    def _newest(self, connection: Connection, kind: Kind, subject: str) -> Approval | None:
+        row = connection.execute(
+            f"SELECT {_COLUMNS} FROM approvals WHERE kind = ? AND (subject = ? OR substr(subject, 1, ?) = ?) "
+            "ORDER BY status = 'waiting' DESC, at_s DESC LIMIT 1",
+            (kind.value, subject, len(subject) + 1, f"{subject}:"),
+        ).fetchone()
+        return None if row is None else _approval(row)
 
     def _one(self, connection: Connection, id: str) -> Approval:
         rows = connection.execute(
@@ -299,6 +341,11 @@ def _choice(fields: dict[str, Any]) -> Choice:
 
 def _verdict(fields: dict[str, Any]) -> Verdict:
     return replace(Verdict(**fields), rules=tuple(fields["rules"]))
+
+
+def _is_under_way(process: str, done_at_s: float | None, seen_at_s: float) -> bool:
+    """Whether what was approved was not done yet at that moment, by a process that lives."""
+    return is_alive(process) if done_at_s is None else done_at_s >= seen_at_s
 
 
 def this_process() -> str:

@@ -45,7 +45,8 @@ MAX_WAITING = 5000
 MAX_CALLS = 200_000
 """The file stays below some hundred megabytes, however much is called."""
 DAY_S = 86_400
-_MAX_CHARS = 300
+MAX_TEXT_CHARS = 300
+"""Of a name or a rule; longer ones are cut in the middle."""
 _MAX_KNOWN = 256
 _ROWS = 50
 """So many make one statement, which has 999 values at most in older SQLite."""
@@ -245,9 +246,9 @@ class CallRecord:
         key = (self._redactor.generation, text)
         if (known := self._known.get(key)) is not None:
             return known
-        shown = cut_middle(self._redactor.text(text[: 4 * _MAX_CHARS]), _MAX_CHARS)
+        shown = cut_middle(self._redactor.text(text[: 4 * MAX_TEXT_CHARS]), MAX_TEXT_CHARS)
         shown = shown.encode("utf-8", "backslashreplace").decode()
-        if len(text) <= _MAX_CHARS:
+        if len(text) <= MAX_TEXT_CHARS:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[key] = shown

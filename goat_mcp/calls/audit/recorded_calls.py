@@ -20,7 +20,8 @@ _WANTED = (
 )
 
 
-MAX_ROWS_SEARCHED = 10_000
+_IDS_AT_ONCE = 500
+MAX_ROWS_SEARCHED = 5_000
 """How many calls one page of a search looks at: a search that finds little says how far it came, and goes on from
 there. So no page reads more, however long the record is."""
 MAX_COUNTED = 1000
@@ -42,6 +43,29 @@ def recorded_calls(path: Path, count: int, wanted: CallFilter) -> list[dict[str,
             if len(found) >= count:
                 break
     return found[::-1]
+
+
+@dataclass(frozen=True)
+class CallEnd:
+    """How a call ended; `error_code` is None if it did not fail."""
+
+    error_code: str | None
+    duration_ms: float | None
+
+
+def ends_of(path: Path, call_ids: Sequence[str]) -> dict[str, CallEnd]:
+    """By call, of those whose end is recorded. Raises `UnreadableRecord`."""
+    found: dict[str, CallEnd] = {}
+    for start in range(0, len(call_ids), _IDS_AT_ONCE):
+        some = call_ids[start : start + _IDS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        for row in _rows(
+            path,
+            f"SELECT call_id, error_code, duration_ms FROM calls WHERE ended_at_s IS NOT NULL AND call_id IN ({marks})",
+            *some,
+        ):
+            found[str(row["call_id"])] = CallEnd(row["error_code"], row["duration_ms"])
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

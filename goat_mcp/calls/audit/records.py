@@ -88,6 +88,7 @@ EVENT_FIELDS = (
     "args_sha256", "args_chars", "error_code", "duration_ms",
 )  # fmt: skip
 """The columns of an export as CSV."""
+_BLOCK_BYTES = 1024 * 1024
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -168,13 +169,28 @@ def lines_of_call(path: Path, call_id: str, since_s: float) -> list[tuple[str, s
     wanted = f'"call_id":{json.dumps(call_id)}'.encode()
     found: list[tuple[str, str]] = []
     with record_files(path) as record:
-        newer = tuple(one for one in record.files if os.fstat(one[1].fileno()).st_mtime >= since_s - 1.0)
-        for line in RecordFiles(newer, path).lines():
-            if wanted in line.text:
-                found.append((line.location, line.text.decode("utf-8", "backslashreplace")))
-                if b'"event":"outcome"' in line.text:
-                    break
+        for _, file, size in record.files:
+            if os.fstat(file.fileno()).st_mtime < since_s - 1.0:
+                continue
+            for number, text in _lines_with(wanted, file, size):
+                found.append(
+                    (f"{Path(os.fsdecode(file.name)).name}:{number}", text.decode("utf-8", "backslashreplace"))
+                )
+                if b'"event":"outcome"' in text:
+                    return found
     return found
+
+
+def _lines_with(wanted: bytes, file: BinaryIO, left: int) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold it, with their numbers. In blocks: nearly all lines are others."""
+    number, rest = 1, b""
+    while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
+        left -= len(block)
+        lines, ended, rest = (rest + block).rpartition(b"\n")
+        if wanted in lines:
+            yield from ((at, text) for at, text in enumerate(lines.split(b"\n"), number) if wanted in text)
+        number += lines.count(b"\n") + bool(ended)
+        rest = rest if len(rest) <= 4 * MAX_LINE_BYTES else b""  # no line of ours
 
 
 def outcome_of(call: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -88,6 +88,15 @@ _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR")
 _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 
 
+async def hook_environment(environment: CommandEnvironment, names: Collection[str] = ()) -> dict[str, str]:
+    """The minimal environment of a user's program that is no command (R-HOOK-1). `names` are variables of ours that it
+    gets too."""
+    all_of_it = await environment.build()
+    return {name: value for name, value in all_of_it.items() if name in _PASSED_ON or name.startswith("LC_")} | {
+        name: os.environ[name] for name in names if name in os.environ
+    }
+
+
 @dataclass(frozen=True)
 class HookRunner:
     """`project` is the folder programs run in: the workspace's first directory, None if there is none."""
@@ -142,10 +151,7 @@ class HookRunner:
         return tuple(word.replace(f"${{{_PROJECT_VARIABLE}}}", str(self._directory())) for word in hook.argv)
 
     async def _environment(self, hook: HookCommand) -> dict[str, str]:
-        all_of_it = await self.environment.build()
-        chosen = {name: value for name, value in all_of_it.items() if name in _PASSED_ON or name.startswith("LC_")} | {
-            name: os.environ[name] for name in hook.env if name in os.environ
-        }
+        chosen = await hook_environment(self.environment, hook.env)
         if hook.is_imported:
             chosen[_PROJECT_VARIABLE] = str(self._directory())
         return chosen

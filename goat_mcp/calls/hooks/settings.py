@@ -15,7 +15,8 @@ TOOL_EVENTS: tuple[HookEvent, ...] = EVENTS[:3]
 MAX_TIMEOUT_S = 600.0
 
 
-def _words(value: Any) -> Any:
+def program_words(value: Any) -> Any:
+    """The words of a program that runs without a shell. Raises `ValueError`."""
     if isinstance(value, str):
         raise ValueError('wants a list of words, e.g. ["python3", "/home/me/check.py"]: no shell runs it')
     if isinstance(value, list | tuple) and value:
@@ -35,7 +36,7 @@ class HookProgram(SettingsPart):
     """
 
     type: Literal["command"] = "command"
-    command: Annotated[tuple[str, ...], BeforeValidator(_words), Field(min_length=1)]
+    command: Annotated[tuple[str, ...], BeforeValidator(program_words), Field(min_length=1)]
     condition: str = Field(default="", alias="if")
     timeout: float = Field(default=30.0, gt=0, le=MAX_TIMEOUT_S)
     observe: bool = False

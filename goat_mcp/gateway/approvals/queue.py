@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -72,6 +73,36 @@ class ApprovalQueue:
         found = await anyio.to_thread.run_sync(self.store.find, id)
         return await self._decide(found, Verdict(approved=False, reason=reason), by)
 
+    async def decide(self, request: Request, verdict: Verdict, *, seen_at_s: float, by: str) -> Decided:
+        """For commands that show what waits in its own store: decide about what waited there at `seen_at_s`.
+
+        Raises `DecidedBefore` if somebody has decided since.
+        """
+        found = await anyio.to_thread.run_sync(self.store.open, request, seen_at_s)
+        return await self._decide(found, verdict, by)
+
+    async def approve_all(
+        self, requests: Sequence[Request], act: Callable[[], None], *, seen_at_s: float, by: str
+    ) -> None:
+        """As `decide`, of several that `act` carries out together: all of them or none. `act` blocks."""
+        decided: list[str] = []
+
+        def decide() -> None:
+            for request in requests:
+                found = self.store.open(request, seen_at_s)
+                decided.append(self.store.decide(found.id, Verdict(approved=True), by).id)
+            act()
+
+        try:
+            await anyio.to_thread.run_sync(decide)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                for id in decided:
+                    await anyio.to_thread.run_sync(self.store.reopen, id)
+            raise
+        for id in decided:
+            await anyio.to_thread.run_sync(self.store.finish, id)
+
     async def _decide(self, found: Approval, verdict: Verdict, by: str) -> Decided:
         decided = await anyio.to_thread.run_sync(self.store.decide, found.id, verdict, by)
         source = next((one for one in self._sources() if one.kind is found.request.kind), None)
@@ -79,14 +110,16 @@ class ApprovalQueue:
             return Decided(decided, await anyio.to_thread.run_sync(self._about_call, decided, verdict))
         try:
             done = await (source.approve if verdict.approved else source.deny)(decided, verdict)
-        except ToolError:
+        except (ToolError, OSError):
             await anyio.to_thread.run_sync(self.store.reopen, found.id)
             raise
+        await anyio.to_thread.run_sync(self.store.finish, found.id)
         return Decided(decided, done)
 
     def _look(self) -> list[Approval]:
         for source in self._sources():
-            self.store.sync(source.kind, source.waiting())
+            seen_at_s = time.time()
+            self.store.sync(source.kind, source.waiting(), seen_at_s)
         return self.store.waiting()
 
     def _about_call(self, decided: Approval, verdict: Verdict) -> str:

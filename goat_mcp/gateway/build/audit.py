@@ -9,7 +9,9 @@ from pathlib import Path
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.audit.call_record import CallRecord, RecordOptions
 from goat_mcp.calls.audit.log import AuditSettings
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.redaction import Redactor, secrets_among
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.settings import BrokenSettings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
@@ -34,6 +36,16 @@ def audit_log(
             "Name another file with audit.path, or another state directory with GOAT_MCP_STATE_DIR.",
         ) from None
     return log
+
+
+def users_audit_log(named: Sequence[str], workspace: Workspace, state: StateDirectory) -> AuditLog:
+    """For what the user decides outside of a gateway: that of the settings which hold in the named workspace, or here.
+
+    Raises `BrokenSettings` where it cannot be written.
+    """
+    settings = load_settings({"workspace": named} if named else {}, state=state)
+    redactor = Redactor(secrets_among(os.environ))
+    return audit_log(settings.audit, state, workspace.roots, redactor, Telemetry("error", redactor))
 
 
 def _file(named: Path | None, state: StateDirectory, roots: Sequence[Path]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ from goat_mcp.calls.permissions.rule import BrokenRule, CommandSpecifier, Rule, 
 from goat_mcp.calls.permissions.rule_set import RuleSet
 from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.settings.settings import BrokenSettings, Settings
+from goat_mcp.state.file_state import FileState, file_state
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules
     from goat_mcp.commands.shell.script_rules import CommandPattern
@@ -141,10 +143,7 @@ def _origin(settings: Settings, key: str, text: str | None = None) -> str:
 def _line_of(file: Path, keys: Sequence[str], text: str | None) -> int | None:
     import yaml
 
-    try:
-        node: Any = cast("Any", yaml).compose(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return None
+    node = _composed(file, file_state(file))
     for key in keys:
         if not isinstance(node, yaml.MappingNode):
             return None
@@ -159,3 +158,14 @@ def _line_of(file: Path, keys: Sequence[str], text: str | None) -> int | None:
         if isinstance(entry, yaml.ScalarNode) and entry.value.strip() == text.strip():
             return entry.start_mark.line + 1
     return None
+
+
+@lru_cache(maxsize=8)
+def _composed(file: Path, state: FileState | None) -> Any:
+    """The tree of a file as it is in this state; None if it has none. Composing takes longer than all of the rest."""
+    import yaml
+
+    try:
+        return cast("Any", yaml).compose(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None

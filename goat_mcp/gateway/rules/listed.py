@@ -12,7 +12,7 @@ from typing import Any
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
-from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
+from goat_mcp.calls.permissions.remembered import FOLDER, RememberedRule, RememberedRules
 from goat_mcp.calls.permissions.rule import Rule
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.build.working_directories import scope_of
@@ -62,7 +62,7 @@ class ListedRule:
 
 def listed_rules(settings: Settings, warn: Warn = no_warning) -> list[ListedRule]:
     """Deny first; those that a person wants remembered come last. Raises `ToolError`."""
-    found = [*_configured(settings), *map(_as_listed, remembered_here(remembered_rules(settings.workspace, warn)))]
+    found = [*configured_rules(settings), *map(_as_listed, remembered_here(remembered_rules(settings.workspace, warn)))]
     return [
         ListedRule(number, one.effect, one.rule, one.origin, one.file, one.remembered)
         for number, one in enumerate(found, start=1)
@@ -72,6 +72,17 @@ def listed_rules(settings: Settings, warn: Warn = no_warning) -> list[ListedRule
 def remembered_rules(workspace: Sequence[Path], warn: Warn) -> RememberedRules:
     """Those of a workspace; `warn` hears of a line that is left out."""
     return RememberedRules(StateDirectory.default(), scope_of(workspace or (Path.cwd(),)), warn)
+
+
+def remembered_anywhere(state: StateDirectory, warn: Warn) -> Iterator[tuple[str, RememberedRule]]:
+    """Those of every workspace of the user, each with the short name of its workspace (`scope_of`). A file that cannot
+    be read is reported to `warn`."""
+    for path in sorted((state.path / FOLDER).glob("*.jsonl")):
+        try:
+            for one in RememberedRules(state, path.stem, warn).oldest_first():
+                yield path.stem, one
+        except OSError as problem:
+            warn("remembered rules are not used", path=str(path), problem=problem.strerror or str(problem))
 
 
 def remembered_here(remembered: RememberedRules) -> Sequence[RememberedRule]:
@@ -120,7 +131,8 @@ def _as_listed(one: RememberedRule) -> ListedRule:
     return ListedRule(0, Effect.ALLOW, one.rule, one.rule.origin, remembered=one)
 
 
-def _configured(settings: Settings) -> Iterator[ListedRule]:
+def configured_rules(settings: Settings) -> Iterator[ListedRule]:
+    """Those of settings and of Claude Code's files, deny first."""
     from goat_mcp.gateway.build.extensions import claude_settings
     from goat_mcp.gateway.build.rule_loading import file_of_rule, origin_of, rules_of
 

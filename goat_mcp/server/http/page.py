@@ -46,8 +46,7 @@ class MountedPage:
             self._parts.changes.close()
 
     def _made(self) -> ASGIApp:
-        from goat_mcp.calls.approvals.store import ApprovalStore
-        from goat_mcp.gateway.approvals.queue import ApprovalQueue
+        from goat_mcp.gateway.approvals.user_queue import approval_queue
         from goat_mcp.server.ui.app import ui_app
         from goat_mcp.server.ui.parts import UiParts
 
@@ -58,7 +57,7 @@ class MountedPage:
         telemetry, redactor, state = self._gateway.telemetry, self._gateway.redactor, self._gateway.state
         self._parts = UiParts(
             state=state,
-            queue=ApprovalQueue(state, ApprovalStore(state, telemetry.warning), warn=telemetry.warning),
+            queue=approval_queue(state, redactor=redactor, warn=telemetry.warning),
             origin=origin,
             gateway=gateway,
             hosts=self._hosts_here() if self._hosts_here is not None else None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import anyio
@@ -16,12 +18,11 @@ from goat_mcp.state.directory import StateDirectory
 LOOK_S = 0.25
 HEARTBEAT_S = 15.0
 MAX_STREAMS = 16
-_FILES = (
-    *("approvals.db", "approvals.db-wal", "calls.db", "calls.db-wal", "goat.lock", "goat-mcp.db", "goat-mcp.db-wal"),
-    *("status", "requests", "review", "plans", "trust"),
-)
-"""Files that change, and folders whose files are replaced."""
+_FILES = ("approvals.db", "approvals.db-wal", "calls.db", "calls.db-wal", "goat.lock", "trust.json")
+_FOLDERS = ("status", "requests", "review", "plans", "rules")
+"""Their entries are looked at, too: some are folders of a workspace, some files that grow."""
 
+MAX_ENTRIES = 1000
 _Mark = tuple[tuple[int, int], ...]
 
 
@@ -29,7 +30,8 @@ class Changes:
     """Counts changes of the state. It looks only while somebody asks, at most once in `LOOK_S`."""
 
     def __init__(self, state: StateDirectory) -> None:
-        self._paths = [state.path / name for name in _FILES]
+        self._files = [state.path / name for name in _FILES]
+        self._folders = [state.path / name for name in _FOLDERS]
         self._number = 0
         self._mark: _Mark = ()
         self._looked_at_s = 0.0
@@ -42,7 +44,7 @@ class Changes:
         async with self._looking:
             now_s = time.monotonic()
             if now_s - self._looked_at_s >= LOOK_S / 2:
-                mark = await anyio.to_thread.run_sync(mark_of, self._paths)
+                mark = await anyio.to_thread.run_sync(mark_of, self._files, self._folders)
                 self._looked_at_s = time.monotonic()
                 if mark != self._mark:
                     self._mark = mark
@@ -97,13 +99,18 @@ def _part(text: str) -> Message:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
 
-def mark_of(paths: Sequence[Path]) -> _Mark:
+def mark_of(files: Sequence[Path], folders: Sequence[Path]) -> _Mark:
     """Another one if one of them was written since. Blocking."""
-    found: list[tuple[int, int]] = []
-    for path in paths:
-        try:
-            stat = path.stat()
-            found.append((stat.st_mtime_ns, stat.st_size))
-        except OSError:
-            found.append((0, 0))
-    return tuple(found)
+    found = [*files, *folders]
+    for folder in folders:
+        with suppress(OSError):
+            found += islice(sorted(folder.iterdir(), reverse=True), MAX_ENTRIES)
+    return tuple(map(_mark, found))
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import anyio.to_thread
@@ -12,10 +12,11 @@ from starlette.routing import Route
 
 from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
-from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
-from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, recorded_calls
-from goat_mcp.calls.audit.records import CallFilter
+from goat_mcp.calls.approvals.wording import CAREFUL_FACT
 from goat_mcp.core.errors import ToolError
+from goat_mcp.files.documents.visible_text import shown_path
+from goat_mcp.gateway.approvals.outcome import results_of
+from goat_mcp.gateway.approvals.queue import Decided
 from goat_mcp.server.ui import running
 from goat_mcp.server.ui.login import Session, session_of
 from goat_mcp.server.ui.pages import back_to
@@ -44,23 +45,22 @@ def routes(parts: UiParts) -> list[Route]:
         form, id = form_of(request), request.path_params["id"]
         scope, prefix = form.get("scope", ONCE), form.get("prefix", "").strip()
         remember = form.get("remember") == "yes"
-        return await _decided(
-            request, id, lambda: parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY)
-        )
+        return await _decided(request, parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY))
 
     async def deny(request: Request) -> Response:
         id = request.path_params["id"]
         reason = form_of(request).get("reason", "").strip()
-        return await _decided(request, id, lambda: parts.queue.deny(id, by=BY, reason=reason))
+        return await _decided(request, parts.queue.deny(id, by=BY, reason=reason))
 
-    async def _decided(request: Request, id: str, decide: Any) -> Response:
+    async def _decided(request: Request, decide: Awaitable[Decided]) -> Response:
         session = session_of(request.scope)
         try:
-            decided = await decide()
-            session.note(id, decided.done)
+            decided = await decide
+            approval, note = decided.approval, decided.done
         except DecidedBefore as before:
-            session.note(id, f"{before.message}. The first decision stands.")
-        return back_to(f"/ui?id={id}")
+            approval, note = before.approval, f"{before.message}. The first decision stands."
+        session.note(approval.id, note)
+        return back_to(f"/ui?id={approval.id}")
 
     return [
         *running.routes(parts),
@@ -81,7 +81,7 @@ async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[st
         except ToolError:
             answered = None
     decided = lately if answered is None or answered in lately else [answered, *lately]
-    results = await anyio.to_thread.run_sync(_results, parts, decided)
+    results = await anyio.to_thread.run_sync(results_of, parts.state, decided)
     is_answered = answered is not None and answered.status is not Status.WAITING
     return {
         "title": "Now",
@@ -102,12 +102,14 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "title": request.title,
         "risk": request.risk,
         "why": request.why,
+        "careful": request.facts.get(CAREFUL_FACT, ()),
+        "command": request.facts.get("command", "") if request.kind is Kind.LOGIN else "",
         "client": request.client,
         "principal": request.principal,
         "asked_by": request.asked_by,
         "tool": request.tool,
-        "workspace": request.workspace,
-        "directory": request.directory if request.directory != request.workspace else "",
+        "workspace": shown_path(request.workspace),
+        "directory": shown_path(request.directory) if request.directory != request.workspace else "",
         "at_s": approval.at_s,
         "expires_at_s": request.expires_at_s,
         "arguments": request.arguments,
@@ -140,7 +142,7 @@ def _lately(approval: Approval, result: str) -> dict[str, Any]:
         "by": approval.decided_by,
         "scope": scope,
         "reason": verdict.reason if verdict is not None else "",
-        "at_s": approval.decided_at_s or request.expires_at_s or approval.at_s,
+        "at_s": approval.decided_at_s or (request.expires_at_s if approval.status is Status.EXPIRED else None),
         "result": result,
     }
 
@@ -152,30 +154,3 @@ def diff_lines(diff: str) -> list[tuple[str, str]]:
         named = line.startswith(("+++ ", "--- "))
         found.append(("file" if named else _DIFF_CLASSES.get(line[:1], "same"), line))
     return found
-
-
-def _results(parts: UiParts, approvals: list[Approval]) -> dict[str, str]:
-    """By approval, how the call ended that ran by it. Blocking."""
-    found: dict[str, str] = {}
-    for one in approvals:
-        if one.request.kind is not Kind.CALL or one.status is not Status.APPROVED:
-            continue
-        found[one.id] = _result(parts, one)
-    return found
-
-
-def _result(parts: UiParts, approval: Approval) -> str:
-    if not approval.used_by:
-        return "the call has not run yet" if approval.call_id else "runs when the client sends the call again"
-    try:
-        calls = recorded_calls(parts.state.path / CALLS_FILE, 1, CallFilter(call_id=approval.used_by))
-    except UnreadableRecord:
-        calls = []
-    if not calls:
-        return "the call ran; the record does not say how it ended"
-    call = calls[0]
-    if "ended" not in call:
-        return "the call runs, or its server ended before it was done"
-    took = f"{call['duration_ms'] / 1000:.1f} s" if call.get("duration_ms") is not None else ""
-    how = f"the call failed with {call['error_code']}" if call.get("error_code") else "the call ran"
-    return f"{how}, {took}" if took else how

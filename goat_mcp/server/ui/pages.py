@@ -42,7 +42,7 @@ class Pages:
         html = self._environment.get_template(template).render(
             {
                 "views": self.views if session else (),
-                "path": request.url.path,
+                "path": _view_of(request.url.path, self.views),
                 "csrf": csrf,
                 "is_live": session is not None,
                 "version": __version__,
@@ -62,6 +62,11 @@ class Pages:
 def back_to(path: str) -> Response:
     """After a change: the browser loads the view again, and a reload there sends nothing twice."""
     return RedirectResponse(path, 303)
+
+
+def _view_of(path: str, views: Sequence[tuple[str, str]]) -> str:
+    """Where the view is that a page belongs to."""
+    return max((where for where, _ in views if f"{path}/".startswith(f"{where}/")), key=len, default="")
 
 
 def _visible(value: Any) -> Any:

@@ -17,6 +17,7 @@ from goat_mcp.web.options import HttpOptions
 if TYPE_CHECKING:
     from goat_mcp.web.http.exchange import Exchanges, HttpResponse
     from goat_mcp.web.http.resolver import Resolve
+    from goat_mcp.web.http.websocket import WebSocket
 
 
 def http_status_text(status: int) -> str:
@@ -45,6 +46,7 @@ class WholeResponse(NamedTuple):
 TIMEOUT_S = 20.0
 MAX_BYTES = 5_000_000
 NO_HEADERS: Mapping[str, str] = {}
+_OVER_HTTP = {"wss": "https", "ws": "http"}
 
 
 class HttpClient:
@@ -125,6 +127,23 @@ class HttpClient:
         ) as response:
             body, truncated = await response.read(max_bytes)
             return WholeResponse(response.status, response.url, response.headers, body, truncated, response.wire_bytes)
+
+    @asynccontextmanager
+    async def websocket(
+        self, url: str, *, allow_hosts: Collection[str] = (), timeout_s: float = TIMEOUT_S
+    ) -> AsyncGenerator[WebSocket]:
+        """A WebSocket to a wss URL (ws for `allow_hosts`), under the rules of `stream`. `timeout_s` is for its opening.
+
+        Raises `ToolError`, also `NOT_CONFIGURED` without the extra goat-mcp[slack].
+        """
+        from goat_mcp.web.http.target import parse_target
+        from goat_mcp.web.http.websocket import opened
+
+        scheme, colon, rest = url.partition(":")
+        target = parse_target(f"{_OVER_HTTP.get(scheme.lower(), scheme)}{colon}{rest}")
+        exchanges = await self._loaded()
+        async with opened(exchanges, target, is_allowed=target.is_among(allow_hosts), timeout_s=timeout_s) as socket:
+            yield socket
 
     async def _loaded(self) -> Exchanges:
         if self._exchanges is None:

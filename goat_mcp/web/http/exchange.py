@@ -9,7 +9,8 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import cast
+from http import HTTPStatus
+from typing import Any, cast
 
 import anyio.lowlevel
 import httpcore
@@ -27,6 +28,8 @@ from goat_mcp.web.options import HttpOptions
 _NEXT_ADDRESS_AFTER_S = 3.0
 """A host's address that does not answer (IPv6 without a route, mostly) must not use up the time of the others."""
 _MAX_ADDRESSES = 6
+_READ_BYTES = 65_536
+_WRITE_S = 10.0
 
 AddressesOf = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses a host and port may be dialled at. Raises if it may not."""
@@ -109,7 +112,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 extensions=request.extensions,
             )
         )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.aiter_stream(), answer.aclose))
+        body = _Body(answer.aiter_stream(), answer.aclose)
+        extensions = cast("Any", answer).extensions  # its type names no members
+        return httpx.Response(answer.status, headers=answer.headers, stream=body, extensions=extensions)
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -212,6 +217,35 @@ class Exchanges:
             finally:
                 await answer.aclose()
 
+    @asynccontextmanager
+    async def upgraded(
+        self, target: Target, headers: Mapping[str, str], *, is_allowed: bool
+    ) -> AsyncGenerator[UpgradedConnection]:
+        """The connection to a server that goes on with another protocol.
+
+        `headers` say which protocol; they are ours, not a caller's. Raises `ToolError`.
+        """
+        if not is_allowed:
+            refuse_private_literal(target)
+            refuse_plain_http(target)
+        sent_headers = {"Host": target.authority, "user-agent": USER_AGENT, "connection": "Upgrade", **headers}
+        async with self._transport(target, is_allowed) as transport:
+            with _failures(target):
+                request = httpx.Request("GET", _library_url(target), headers=sent_headers)
+                answer = await transport.handle_async_request(request)
+            try:
+                if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+                    raise ToolError(
+                        ErrorCode.NETWORK,
+                        f"{target.shown} does not change to the protocol that is wanted (HTTP {answer.status_code})",
+                        "Try again later.",
+                    )
+                stream = cast("httpcore.AsyncNetworkStream", answer.extensions["network_stream"])
+                with _failures(target):
+                    yield UpgradedConnection(answer.headers, stream)
+            finally:
+                await answer.aclose()
+
     def _transport(self, target: Target, may_be_private: bool) -> GuardedTransport:
         tls = self._tls if target.scheme == "https" or self._proxy is not None else None
         if self._proxy is None or (may_be_private and _is_on_this_machine(target)):
@@ -231,6 +265,24 @@ class Exchanges:
             return await addresses_to_dial(there, self._resolve, may_be_private=True)
 
         return GuardedTransport(target, address_of_proxy, tls, proxy)
+
+
+class UpgradedConnection:
+    """Bytes both ways, after HTTP. `headers` of the answer have lower-case names."""
+
+    def __init__(self, headers: httpx.Headers, stream: httpcore.AsyncNetworkStream) -> None:
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in headers.items()}
+        self._stream = stream
+
+    async def read(self, timeout_s: float) -> bytes | None:
+        """What comes next; empty at the end, None if nothing comes in time."""
+        try:
+            return await self._stream.read(_READ_BYTES, timeout_s)
+        except httpcore.ReadTimeout:
+            return None
+
+    async def write(self, data: bytes) -> None:
+        await self._stream.write(data, _WRITE_S)
 
 
 class HttpResponse:

@@ -73,7 +73,7 @@ class SlackApi:
             "bot_id": "B01",
             "text": given["text"],
             "ts": f"1700000000.{len(self.messages):06}",
-            **({"thread_ts": given["thread_ts"]} if "thread_ts" in given else {}),
+            **{name: given[name] for name in ("thread_ts", "blocks") if name in given},
         }
         self.messages.insert(0, message)
         return json_said({"ok": True, "channel": CHANNEL, "ts": message["ts"], "message": message})
@@ -83,7 +83,7 @@ class SlackApi:
             if message["ts"] == given["ts"]:
                 if message.get("bot_id") != "B01":
                     return _error("cant_update_message")
-                message["text"] = given["text"]
+                message |= {name: given[name] for name in ("text", "blocks") if name in given}
                 return json_said({"ok": True, "channel": CHANNEL, "ts": given["ts"], "text": given["text"]})
         return _error("message_not_found")
 

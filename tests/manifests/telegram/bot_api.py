@@ -32,6 +32,9 @@ class BotApi:
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     limits: list[int] = field(default_factory=list[int])
     methods: list[str] = field(default_factory=list[str])
+    buttons: dict[int, list[Mapping[str, str]]] = field(default_factory=dict[int, list[Mapping[str, str]]])
+    updates: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    replies: dict[str, str] = field(default_factory=dict[str, str])
 
     def answer(self, asked: Asked) -> Said:
         prefix, _, rest = asked.path.removeprefix("/").partition("/")
@@ -69,6 +72,7 @@ class BotApi:
             return refused
         number = len(self.messages) + 100
         self.messages[number] = given["text"]
+        self.buttons[number] = _buttons(given)
         self.sent.append(given)
         return _ok(self._message(number, given))
 
@@ -81,7 +85,27 @@ class BotApi:
         if self.messages[number] == given["text"]:
             return _error(400, f"Bad Request: {_SAME}")
         self.messages[number] = given["text"]
+        self.buttons[number] = _buttons(given)
         return _ok(self._message(number, given))
+
+    def press(self, number: int, data: str, *, user: int, chat: int = CHAT) -> str:
+        """A button of a message is pressed. The id of the press, which `replies` has once it is answered."""
+        id = str(len(self.updates) + 1)
+        sender = {"id": user, "is_bot": False, "first_name": "Heidi"}
+        message = {"message_id": number, "date": 0, "chat": {"id": chat, "type": "private"}}
+        query = {"id": id, "from": sender, "message": message, "chat_instance": "1", "data": data}
+        self.updates.append({"update_id": 500 + len(self.updates), "callback_query": query})
+        return id
+
+    def _getupdates(self, given: Mapping[str, Any]) -> Said:
+        found = [update for update in self.updates if update["update_id"] >= given.get("offset", 0)]
+        return _ok(found[: given.get("limit", 100)])
+
+    def _answercallbackquery(self, given: Mapping[str, Any]) -> Said:
+        if given["callback_query_id"] in self.replies:
+            return _error(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
+        self.replies[given["callback_query_id"]] = given["text"]
+        return _ok(True)
 
     def _deletemessage(self, given: Mapping[str, Any]) -> Said:
         if (refused := self._chat(given)) is not None:
@@ -136,6 +160,13 @@ class BotApi:
             "date": 1760000000,
             "text": given["text"],
         }
+
+
+def _buttons(given: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    rows = given.get("reply_markup", {}).get("inline_keyboard", [])
+    found = [button for row in rows for button in row]
+    assert all(len(button["callback_data"].encode()) <= 64 for button in found), "Telegram takes no more"
+    return found
 
 
 def _ok(result: Any) -> Said:

@@ -47,14 +47,14 @@ def record_calls(state: Path, *calls: Mapping[str, Any], pid: int = 1) -> None:
 class Working:
     """A gateway that works in `folder`; `parts` are for a page of it."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self.workspace = folder.resolve() / "ws"
         self.workspace.mkdir(exist_ok=True)
         self.state = folder.resolve() / "state"
         self.made = 0
-        chosen = {"workspace": [self.workspace], "files": {"read_before_write": "off"}, **settings}
+        chosen = {"workspace": [self.workspace], "files": {"read_before_write": "off"}}
         self.gateway = Gateway(
-            Settings.model_validate(chosen), approval=Approval.HOST, state=StateDirectory(self.state)
+            settings or Settings.model_validate(chosen), approval=Approval.HOST, state=StateDirectory(self.state)
         )
 
     @property
@@ -76,7 +76,7 @@ class Working:
 
 
 @asynccontextmanager
-async def working(folder: Path, **settings: Any) -> AsyncGenerator[Working]:
-    work = Working(folder, **settings)
+async def working(folder: Path) -> AsyncGenerator[Working]:
+    work = Working(folder)
     async with work.gateway.running():
         yield work

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from goat_mcp.calls.approvals.record import Verdict
-from goat_mcp.calls.audit import recorded_calls
+from goat_mcp.calls.audit import recorded_calls, records
 from tests.server.ui.calls_on_record import record_calls, working
 from tests.server.ui.open_page import OpenPage, open_page, request_for
 
@@ -226,6 +226,23 @@ async def test_one_call_is_shown_whole_with_its_lines_of_the_chain(tmp_path: Pat
     for part in ("Call of Grep ok", "pattern one", "editor", "allow by", f"goat-mcp audit show --call {id}"):
         assert part in shown
     assert "Changed files" not in shown
+
+
+@pytest.mark.parametrize("block_bytes", [100, 700, 1 << 20])
+def test_the_lines_of_a_call_are_found_wherever_a_block_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    record_calls(tmp_path, *({"id": f"{number:03}", "tool": '"call_id":"007"'} for number in range(20)))
+    monkeypatch.setattr(records, "_BLOCK_BYTES", block_bytes)
+    chain = tmp_path / "audit.jsonl"
+
+    found = {id: records.lines_of_call(chain, id, 0.0) for id in ("007", "019", "07")}
+
+    lines = chain.read_text().splitlines()
+    assert found["007"] == [("audit.jsonl:15", lines[14]), ("audit.jsonl:16", lines[15])]
+    assert [where for where, _ in found["019"]] == ["audit.jsonl:39", "audit.jsonl:40"]
+    assert found["07"] == []
+    assert records.lines_of_call(chain, "007", time.time() + 60) == []
 
 
 async def test_who_approved_a_call_stands_with_it(tmp_path: Path) -> None:

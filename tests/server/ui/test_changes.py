@@ -73,14 +73,31 @@ async def test_a_page_hears_of_a_change_within_a_second(tmp_path: Path) -> None:
     assert heard["body"].startswith(b"event: changed\ndata: ")
 
 
+@pytest.mark.parametrize(
+    "file", ["goat.lock", "trust.json", "status/1.json", "plans/scope/plan.json", "rules/scope.jsonl"]
+)
+async def test_a_page_hears_of_every_file_that_it_shows(tmp_path: Path, file: str) -> None:
+    parts = page_parts(tmp_path)
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    async with streams(parts, 1) as (stream,):
+        await stream.opened()
+        path.write_text("one")
+        assert b"changed" in (await stream.next())["body"]
+
+        if path.suffix == ".jsonl":  # one that grows
+            path.write_text("one\ntwo")
+            assert b"changed" in (await stream.next())["body"]
+
+
 async def test_all_pages_share_one_look_at_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = page_parts(tmp_path)
     looks: list[Sequence[Path]] = []
     look = changes.mark_of
 
-    def counted(paths: Sequence[Path]) -> object:
-        looks.append(paths)
-        return look(paths)
+    def counted(files: Sequence[Path], folders: Sequence[Path]) -> object:
+        looks.append(files)
+        return look(files, folders)
 
     monkeypatch.setattr(changes, "mark_of", counted)
     async with streams(parts, 8) as opened:

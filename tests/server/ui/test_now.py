@@ -48,6 +48,17 @@ async def test_a_waiting_call_is_shown_with_all_that_a_person_needs(tmp_path: Pa
     assert "style=" not in html and "onclick" not in html
 
 
+async def test_what_is_strange_about_a_tool_and_how_to_log_in_are_shown(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as page:
+        added(page, request_for(facts={"careful": ["hides text", "names a secret"]}))
+        added(page, request_for("Log in to github", kind=Kind.LOGIN, facts={"command": "goat-mcp auth login github"}))
+
+        told = words((await page.client.get("/ui")).text)
+
+    assert "Careful: its definition hides text; names a secret" in told
+    assert "Run this in a terminal: goat-mcp auth login github" in told
+
+
 async def test_hidden_characters_are_visible_and_tags_are_text(tmp_path: Path) -> None:
     async with open_page(tmp_path) as page:
         added(page, request_for("Bash: \u202egnp.exe <script>alert(1)</script>"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from email.parser import BytesParser
@@ -38,9 +38,10 @@ def json_said(value: Any, status: str = "200 OK", **headers: str) -> Said:
 
 @dataclass
 class WireServer:
-    """`asked` are all requests; `raw` their bytes."""
+    """`asked` are all requests; `raw` their bytes. `upgrade` takes over a connection that becomes a WebSocket."""
 
-    answer: Callable[[Asked], Said]
+    answer: Callable[[Asked], Said | Awaitable[Said]]
+    upgrade: Callable[[Asked, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]] | None = None
     asked: list[Asked] = field(default_factory=list[Asked])
     raw: list[bytes] = field(default_factory=list[bytes])
     connections: int = 0
@@ -62,7 +63,11 @@ class WireServer:
             path, _, query = target.partition("?")
             asked = Asked(method, unquote(path), headers, {**dict(parse_qsl(query)), **_fields(headers, body)})
             self.asked.append(asked)
-            said = self.answer(asked)
+            if self.upgrade is not None and "upgrade" in headers:
+                await self.upgrade(asked, reader, writer)
+                return
+            answered = self.answer(asked)
+            said = answered if isinstance(answered, Said) else await answered
             more = "".join(f"{name}: {value}\r\n" for name, value in said.headers.items())
             length = f"Content-Length: {len(said.body)}\r\nConnection: close\r\n"
             writer.write(f"HTTP/1.1 {said.status}\r\n{more}{length}\r\n".encode() + said.body)
@@ -73,7 +78,7 @@ class WireServer:
 
 
 @asynccontextmanager
-async def answering(answer: Callable[[Asked], Said]) -> AsyncGenerator[WireServer]:
+async def answering(answer: Callable[[Asked], Said | Awaitable[Said]]) -> AsyncGenerator[WireServer]:
     wire = WireServer(answer)
     server = await asyncio.start_server(wire.handle, "127.0.0.1", 0)
     wire.port = server.sockets[0].getsockname()[1]

@@ -82,9 +82,15 @@
     return count ? Number(count.dataset.count) : null;
   };
 
+  // Read out by a screen reader; shown only if a person would not see it in the page.
+  const say = (text, isShown = false) => {
+    status.className = isShown ? "live" : "out-of-sight";
+    status.textContent = text;
+  };
+
   const announce = (before, after) => {
     if (after === null || before === after) return;
-    status.textContent = after === 0 ? "Nothing waits for you." : `${after} ${after === 1 ? "waits" : "wait"} for you.`;
+    say(after === 0 ? "Nothing waits for you." : `${after} ${after === 1 ? "waits" : "wait"} for you.`);
   };
 
   const titled = () => {
@@ -185,13 +191,13 @@
     stream.addEventListener("open", () => {
       if (isLost) {
         isLost = false;
-        status.textContent = "";
+        say("");
         load();
       }
     });
     stream.addEventListener("error", () => {
       isLost = true;
-      status.textContent = "The connection is lost. Run goat-mcp ui if it does not come back.";
+      say("The connection is lost. Run goat-mcp ui if it does not come back.", true);
       if (stream.readyState === EventSource.CLOSED && !polls) polls = setInterval(load, 5000);
     });
     addEventListener("pagehide", () => stream.close());
