@@ -72,10 +72,13 @@ class PageGuard:
             return Refusal(421, "this Host is not served here")
         if method not in ("GET", "POST"):
             return Refusal(405, "method not allowed", ((b"allow", b"GET, POST"),))
+        sites, modes = values_of(headers, b"sec-fetch-site"), values_of(headers, b"sec-fetch-mode")
+        if method == "GET" and modes != ["navigate"] and set(sites) & {"cross-site", "same-site"}:
+            return Refusal(403, "another site may lead here, but load nothing")
         own = [f"http://{hosts[0]}"]
         # A browser that may send no referrer says "null" of its own form, too; the other header cannot be forged by
         # a page.
-        is_own = values_of(headers, b"sec-fetch-site") == ["same-origin"] and origins in ([], ["null"])
+        is_own = sites == ["same-origin"] and origins in ([], ["null"])
         if origins != own and not (is_own or (method == "GET" and not origins)):
             return Refusal(403, "this Origin may not use the page")
         return None
