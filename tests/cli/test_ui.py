@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from goat_mcp.cli.main import app
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.processes.process_guard import MARKER_VARIABLE
 from goat_mcp.state.directory import StateDirectory
@@ -166,6 +168,20 @@ def test_a_server_without_the_page_serves_none_and_the_command_serves_its_own(tm
         assert httpx.get(f"http://127.0.0.1:{port}/ui").status_code == 404
         with started(tmp_path, "ui", "--no-open", "--json") as command:
             assert urlsplit(link_of(command)).port != port
+
+
+def test_a_page_for_this_machine_alone_comes_before_one_that_others_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = ["http://192.0.2.1:8765/ui", "", "http://127.0.0.1:8766/ui"]
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path))
+    for shown, expected in ((pages, "127.0.0.1:8766"), (pages[:2], "192.0.2.1:8765")):
+        documents = [{"pid": 1, "page": page} for page in shown]
+        monkeypatch.setattr("goat_mcp.cli.ui.running", documents.copy)
+
+        result = CliRunner().invoke(app, ["ui", "--no-open", "--json"], prog_name="goat-mcp")
+
+        assert urlsplit(json.loads(result.output)["url"]).netloc == expected
 
 
 def test_a_command_that_a_model_runs_is_refused(tmp_path: Path) -> None:
