@@ -90,6 +90,7 @@ def served(folder: Path, *words: str) -> Generator[tuple[subprocess.Popen[str], 
         yield server, port
 
 
+@pytest.mark.posix_only("ends it with a signal")
 def test_the_link_opens_the_page_once_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     with started(tmp_path, "ui", "--no-open", "--json") as process:
         link = link_of(process)
@@ -123,6 +124,7 @@ def test_the_port_is_the_one_that_is_named(tmp_path: Path) -> None:
         assert urlsplit(link_of(process)).netloc == f"127.0.0.1:{port}"
 
 
+@pytest.mark.posix_only("its browser is a script")
 def test_a_browser_is_started_with_the_link_as_one_argument(tmp_path: Path) -> None:
     opened = tmp_path / "opened"
     program = tmp_path / "browser"
@@ -135,6 +137,7 @@ def test_a_browser_is_started_with_the_link_as_one_argument(tmp_path: Path) -> N
         assert opened.read_text() == link
 
 
+@pytest.mark.posix_only("ends it with a signal")
 def test_a_running_server_has_the_page_and_the_command_opens_it(tmp_path: Path) -> None:
     with served(tmp_path) as (server, port):
         until(lambda: bool(page_of(tmp_path)))
@@ -181,7 +184,8 @@ def test_a_page_for_this_machine_alone_comes_before_one_that_others_reach(
 
         result = CliRunner().invoke(app, ["ui", "--no-open", "--json"], prog_name="goat-mcp")
 
-        assert urlsplit(json.loads(result.output)["url"]).netloc == expected
+        link: str = json.loads(result.output)["url"]
+        assert urlsplit(link).netloc == expected
 
 
 def test_a_command_that_a_model_runs_is_refused(tmp_path: Path) -> None:
