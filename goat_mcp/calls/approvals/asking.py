@@ -136,15 +136,19 @@ class QueuedApprovals:
         return None
 
     async def _decision_of(self, id: str) -> Approval:
-        """The record as soon as it waits no more. Raises `ToolError` if that was without a decision."""
-        mark = None
-        while True:
-            if (now := await _in_thread(self.store.mark)) != mark:
-                mark = now
-                found = await _in_thread(self.store.find, id)
-                if found.is_decided:
-                    return found
-            await anyio.sleep(LOOK_S)
+        return await decision_of(self.store, id)
+
+
+async def decision_of(store: ApprovalStore, id: str) -> Approval:
+    """The record as soon as somebody has decided."""
+    mark = None
+    while True:
+        if (now := await _in_thread(store.mark)) != mark:
+            mark = now
+            found = await _in_thread(store.find, id)
+            if found.is_decided:
+                return found
+        await anyio.sleep(LOOK_S)
 
 
 async def first_of(
