@@ -110,7 +110,7 @@ async def test_each_server_is_shown_with_its_state_and_why_it_is_down_in_the_wor
 
     assert "raw ready 6 process" in told
     assert "Its process could not be started, or ended before it answered." in one
-    assert "goat-mcp logs SERVER" in one
+    assert "goat-mcp logs shop" in one
     assert "no such table: &lt;b&gt;prices&lt;/b&gt;" in one
     assert "Last failure" in one
     assert "<b>prices" not in html and "style=" not in html
@@ -171,7 +171,7 @@ async def test_disable_and_enable_write_the_users_own_file() -> None:
         on = json.loads(file.read_text())["mcpServers"]["raw"].get("disabled")
 
     assert (off, on) == (True, None)
-    assert "Its entry says `disabled: true`." in told
+    assert "Its entry says disabled: true." in told
 
 
 async def test_what_cannot_be_done_is_an_error_in_words() -> None:
