@@ -15,6 +15,8 @@ import click
 from goat_mcp.calls.approvals.record import Approval, Kind, Status
 from goat_mcp.calls.approvals.wording import lines_of, outcome
 from goat_mcp.cli import flags
+from goat_mcp.cli.exit_codes import OK
+from goat_mcp.cli.notify_trial import send_test_messages
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.core.durations import span
 from goat_mcp.gateway.approvals.outcome import results_of
@@ -33,25 +35,28 @@ _CLEAR = "\x1b[2J\x1b[H"
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "show_all", is_flag=True, help="Those decided lately, too: by whom, and what became of them.")
 @click.option("--watch", is_flag=True, help="Show what comes as it comes, until Ctrl-C.")
+@click.option("--test-notify", is_flag=True, help="Send a test message to everybody in approval.notify.")
 @flags.as_json
-def approvals(ids: Sequence[str], show_all: bool, watch: bool, as_json: bool) -> None:
+def approvals(ids: Sequence[str], show_all: bool, watch: bool, test_notify: bool, as_json: bool) -> int:
     """List what waits for your decision: calls, plans, changes of files, changed servers, logins, project settings.
 
     With ID, or the first letters of it, all of one: arguments, diff and what you can choose.
     """
     from goat_mcp.gateway.approvals.user_queue import approval_queue
 
-    if watch and (ids or show_all):
-        raise click.UsageError("--watch stands alone, or with --json")
+    if (watch or test_notify) and (ids or show_all or (watch and test_notify)):
+        raise click.UsageError(f"--{'watch' if watch else 'test-notify'} stands alone, or with --json")
+    if test_notify:
+        return send_test_messages(as_json=as_json)
     state = StateDirectory.default()
     queue = approval_queue(state)
     if watch:
         anyio.run(_watch, queue, state, as_json)
-        return
+        return OK
     waiting = anyio.run(queue.waiting)
     if ids:
         _show([queue.store.find(id) for id in dict.fromkeys(ids)], state, as_json)
-        return
+        return OK
     decided = queue.store.newest_first(LATELY) if show_all else []
     if as_json:
         results = results_of(state, decided)
@@ -59,10 +64,11 @@ def approvals(ids: Sequence[str], show_all: bool, watch: bool, as_json: bool) ->
         if show_all:
             document["decided"] = [fields(one, results) for one in decided]
         click.echo(json.dumps(document))
-        return
+        return OK
     _print_waiting(waiting)
     if show_all:
         _print_decided(decided, state)
+    return OK
 
 
 def fields(approval: Approval, results: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -21,7 +21,15 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.gateway.settings_edit import edited_settings, settings_path, value_in, without_key
 from goat_mcp.settings.loading import load_settings
-from goat_mcp.settings.settings import ENV_PREFIX, SECRET_NAMES, Settings, path_keys, setting_keys, setting_types
+from goat_mcp.settings.settings import (
+    ENV_PREFIX,
+    SECRET_NAMES,
+    SHORT_KEYS,
+    Settings,
+    path_keys,
+    setting_keys,
+    setting_types,
+)
 from goat_mcp.settings.view import ConfigView
 from goat_mcp.settings.watched_settings import FOLLOWED
 from goat_mcp.settings.yaml_text import edited_yaml, read_yaml
@@ -43,6 +51,7 @@ def config() -> None:
 def get_(key: str, workspace: Sequence[str], as_json: bool) -> int:
     """Print the value of KEY, and on stderr where it comes from. A group such as `catalog` prints all of it."""
     settings = load_settings({"workspace": workspace} if workspace else {})
+    key = SHORT_KEYS.get(key, key)
     keys = [key] if _is_known(key) else [one for one in setting_keys() if one.startswith(f"{key}.")]
     if not keys:
         raise _no_setting(key)
@@ -89,10 +98,15 @@ def list_(word: str, show_all: bool, workspace: Sequence[str], as_json: bool) ->
 def set_(key: str, values: Sequence[str], in_project: bool, dry_run: bool, as_json: bool) -> int:
     """Set KEY in your goat-mcp.yaml; comments stay. A list takes several values, or JSON: '["Bash", "Edit"]'."""
     refuse_a_model(dry_run, "change settings")
+    key = SHORT_KEYS.get(key, key)
     if not _is_known(key):
         raise _no_setting(key)
     value = _value_of(key, values)
-    return _write(key, lambda text: edited_yaml(text, key.split("."), value), in_project, dry_run, as_json)
+
+    def with_value(text: str) -> str:
+        return edited_yaml(_in_long_form(text, key), key.split("."), value)
+
+    return _write(key, with_value, in_project, dry_run, as_json)
 
 
 @config.command()
@@ -103,8 +117,10 @@ def set_(key: str, values: Sequence[str], in_project: bool, dry_run: bool, as_js
 def unset(key: str, in_project: bool, dry_run: bool, as_json: bool) -> int:
     """Take KEY out of your goat-mcp.yaml, so that its default holds."""
     refuse_a_model(dry_run, "change settings")
+    key = SHORT_KEYS.get(key, key)
 
     def without(text: str) -> str:
+        text = _in_long_form(text, key)
         if value_in(read_yaml(text), key) is None:
             if not _is_known(key):
                 raise _no_setting(key)
@@ -183,6 +199,15 @@ def _write(key: str, edit: Callable[[str], str], in_project: bool, dry_run: bool
     if not dry_run and source not in expected:
         say(f"goat-mcp: {_origin(settings, key)} sets {key}, too, and counts here", err=True)
     return exit_codes.OK
+
+
+def _in_long_form(text: str, key: str) -> str:
+    """The text with `approval: {by: deny}` for `approval: deny`, so that a key below it can be edited."""
+    for short, long in SHORT_KEYS.items():
+        held = value_in(read_yaml(text), short)
+        if key.startswith(f"{short}.") and held is not None and not isinstance(held, dict):
+            text = edited_yaml(text, [short], {long.removeprefix(f"{short}."): held})
+    return text
 
 
 def _is_known(key: str) -> bool:

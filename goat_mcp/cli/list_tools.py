@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from goat_mcp.catalog.filter import token_cost
-from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, UNREACHABLE
 from goat_mcp.cli.listing import QUIET, Listing, Server, View, known_server, listing, opened, waiting_view
 from goat_mcp.cli.terminal import console, escaped, print_table, say, wrapped_table
-from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.suggestions import did_you_mean
+from goat_mcp.gateway.catalog_tools import CatalogTool, catalog_tools
 from goat_mcp.tools.docs import short_doc
 from goat_mcp.upstreams.patience import OF_A_PERSON, TO_THE_END
 
 if TYPE_CHECKING:  # rich is loaded for a terminal
     from rich.table import Table
 
-BUILT_IN = "built in"
 _SERVER_HEADERS = ("server", "state", "tools", "time", "note")
 _ROOM_FOR_TEXT = 80
 """With less beside the longest name, descriptions have lines of their own."""
@@ -52,7 +48,7 @@ def list_tools(word: str | None, server: str | None, tokens: bool, as_json: bool
     with waiting_view() if as_json else _server_view() as view:
         patience = OF_A_PERSON if only is None else TO_THE_END
         found = listing(gateway, view, only=only, again=True, patience=patience)
-    tools = _tools(found)
+    tools = catalog_tools(found.gateway)
     shown = [tool for tool in tools if (only is None or tool.server == only) and (not word or tool.matches(word))]
     if as_json:
         click.echo(json.dumps(_document(found, shown, tools, word, tokens)))
@@ -62,48 +58,8 @@ def list_tools(word: str | None, server: str | None, tokens: bool, as_json: bool
     return _exit_status(found.servers) if only is not None else 0
 
 
-@dataclass(frozen=True)
-class _Tool:
-    """A tool as it is shown. `server` is the name in the user's file, or `built in`."""
-
-    spec: ToolSpec
-    server: str
-    wire: Mapping[str, Any]
-    is_listed: bool
-
-    @property
-    def tokens(self) -> int:
-        return token_cost(self.wire)
-
-    @property
-    def risk(self) -> str:
-        return self.spec.risk.name.lower()
-
-    @property
-    def effects(self) -> str:
-        return ", ".join(self.spec.effects)
-
-    def matches(self, word: str) -> bool:
-        return any(word.casefold() in text.casefold() for text in (self.spec.name, self.spec.description, self.server))
-
-
-def _tools(found: Listing) -> list[_Tool]:
-    """All that may be called, by server: ours first."""
-    catalog = found.gateway.catalog
-    listed = {wire["name"]: wire for wire in catalog.listing()}
-    names = {config.source: config.name for config in found.gateway.upstreams.configs}
-    groups: dict[str, list[_Tool]] = {BUILT_IN: []}
-    for tool in catalog.tools():
-        spec = tool.spec
-        source = catalog.source_of(spec.name) or BUILTIN_SOURCE
-        server = BUILT_IN if source == BUILTIN_SOURCE else names.get(source, source)
-        wire = listed[spec.name] if spec.name in listed else spec.wire()
-        groups.setdefault(server, []).append(_Tool(spec, server, wire, spec.name in listed))
-    return [tool for group in groups.values() for tool in group]
-
-
 def _document(
-    found: Listing, shown: Sequence[_Tool], tools: Sequence[_Tool], word: str | None, tokens: bool
+    found: Listing, shown: Sequence[CatalogTool], tools: Sequence[CatalogTool], word: str | None, tokens: bool
 ) -> dict[str, Any]:
     def wires(*, listed: bool) -> list[dict[str, Any]]:
         chosen = [tool for tool in shown if tool.is_listed is listed]
@@ -124,7 +80,7 @@ def _document(
     return document | ({"matched": len(shown), "of": len(tools)} if word else {})
 
 
-def _print_tools(shown: Sequence[_Tool], tokens: bool) -> None:
+def _print_tools(shown: Sequence[CatalogTool], tokens: bool) -> None:
     out = console()
     if not out.is_terminal:
         headers = ("tool", "effects", *(("tokens",) if tokens else ()), "risk", "server", "what it does")
@@ -142,11 +98,11 @@ def _print_tools(shown: Sequence[_Tool], tokens: bool) -> None:
             _print_stacked(group, tokens)
 
 
-def _row(tool: _Tool, tokens: bool, *rest: str) -> list[str]:
+def _row(tool: CatalogTool, tokens: bool, *rest: str) -> list[str]:
     return [tool.spec.name, tool.effects, *([str(tool.tokens)] if tokens else []), *rest]
 
 
-def _print_stacked(group: Sequence[_Tool], tokens: bool) -> None:
+def _print_stacked(group: Sequence[CatalogTool], tokens: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -159,7 +115,9 @@ def _print_stacked(group: Sequence[_Tool], tokens: bool) -> None:
             out.print(Padding(Text(escaped(short), style="dim"), (0, 0, 0, 4)))
 
 
-def _print_end(found: Listing, shown: Sequence[_Tool], tools: Sequence[_Tool], word: str | None, tokens: bool) -> None:
+def _print_end(
+    found: Listing, shown: Sequence[CatalogTool], tools: Sequence[CatalogTool], word: str | None, tokens: bool
+) -> None:
     listed = [tool for tool in shown if tool.is_listed]
     if tokens:
         click.echo(f"{len(listed)} tools, {sum(tool.tokens for tool in listed):,} tokens")

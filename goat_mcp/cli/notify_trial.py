@@ -11,6 +11,7 @@ import click
 
 from goat_mcp.cli.exit_codes import USAGE
 from goat_mcp.cli.terminal import say
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ToolError
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 SENT = "sent"
 
 
-def test_notify(*, as_json: bool) -> int:
+def send_test_messages(*, as_json: bool) -> int:
     """The exit code: 1 if a message could not be sent."""
+    refuse_if_run_by_a_model("send messages")
     from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.gateway.approvals.notify.build import configured_channels
     from goat_mcp.gateway.gateway import Gateway

@@ -14,7 +14,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.running_servers import running
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:
@@ -39,7 +39,14 @@ def ui(no_open: bool, port: int | None, as_json: bool) -> None:
         return
     from goat_mcp.server.ui.login import LoginLinks
 
-    _show(LoginLinks(state, url.removesuffix("/ui")).new(), opens=not no_open, as_json=as_json)
+    link = LoginLinks(state, url.removesuffix("/ui")).new(_user(opens=not no_open))
+    _show(link, opens=not no_open, as_json=as_json)
+
+
+def _user(*, opens: bool) -> int | None:
+    """For whose browser a link is. One that is opened from here stands among the arguments of a program, where other
+    users see it; one that is only printed may be meant for a browser elsewhere."""
+    return posix.getuid() if opens and platform.HAS_FILE_MODES else None
 
 
 def _running_page() -> str | None:
@@ -85,7 +92,7 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
     def listening(served: UiParts) -> None:
         if not as_json:
             say("The page is served until Ctrl-C.", err=True)
-        _show(served.links.new(), opens=opens, as_json=as_json)
+        _show(served.links.new(_user(opens=opens)), opens=opens, as_json=as_json)
 
     anyio.run(serve_alone, parts, _gateway, port, listening)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 from pydantic import ConfigDict, Field, field_validator
 
+from goat_mcp.calls.approvals.plan_queue import PlanQueue
+from goat_mcp.calls.approvals.record import Approval, Verdict
 from goat_mcp.calls.permissions.plan_approval import PlanApproval, grant_rules
 from goat_mcp.core.arguments import InputPart, ToolInput
 from goat_mcp.core.context import ToolContext
@@ -69,6 +72,7 @@ class ExitPlanMode(
     )
 
     approval: PlanApproval
+    queue: PlanQueue
 
     async def execute(self, input: ExitPlanModeInput, ctx: ToolContext) -> ToolResult:
         presenter = _presenter(ctx)
@@ -88,48 +92,84 @@ class ExitPlanMode(
         if plan.status is PlanStatus.APPROVED or self.approval.options.approval == "host":
             return await self._approved(ctx, plan, text, by="with goat-mcp plan approve", edited=None)
         wanted = [prompt for prompt in input.allowedPrompts if grant_rules([prompt.tool])]
-        answer = await ctx.ask(_form(text, wanted))
-        decision = answer.text(_DECISION)
-        if decision == _EDIT:
-            edit = await ctx.ask(Form("The plan as you want it", (Question(_EDITED, "Plan", default=text),)))
-            edited = edit.text(_EDITED)
-            if edit.reply is Reply.ACCEPTED and edited:
-                return await self._approved(ctx, plan, edited, by="by the user", edited=edited, answer=answer)
-            answer = edit
-        if answer.reply is Reply.ACCEPTED and decision == _APPROVE:
-            return await self._approved(ctx, plan, text, by="by the user", edited=None, answer=answer)
-        if answer.reply in (Reply.UNAVAILABLE, Reply.UNANSWERED):
+        said = await self._said(plan, text, wanted, ctx)
+        if said is None:
             return text_result(
                 f"Plan saved to {plan.file_path}\nWaiting for the user's approval. They can give it with: "
                 f"goat-mcp plan approve {plan.name}\nUntil then nothing may be changed. Tell the user, and stop.",
                 facts=_facts(plan, text, approved=False),
             )
-        feedback = answer.text(_FEEDBACK)
-        await anyio.to_thread.run_sync(self.approval.reject, presenter, plan, feedback)
-        said = f" They said: {feedback}" if feedback else ""
+        if said.approved:
+            result = await self._approved(ctx, plan, text, by=said.by, edited=said.edited, granted=said.granted)
+            await self.queue.finish(said.record)
+            return result
+        await anyio.to_thread.run_sync(self.approval.reject, presenter, plan, said.feedback)
+        await self.queue.finish(said.record)
+        words = f" They said: {said.feedback}" if said.feedback else ""
         return text_result(
-            f"The user did not approve the plan.{said}\nThis session still plans: improve it, and present it again.",
+            f"The user did not approve the plan.{words}\nThis session still plans: improve it, and present it again.",
             facts=_facts(plan, text, approved=False),
         )
 
-    async def _approved(
-        self, ctx: ToolContext, plan: Plan, text: str, *, by: str, edited: str | None, answer: Answer | None = None
-    ) -> ToolResult:
-        granted = answer.values.get(_GRANTED, ()) if answer is not None else ()
-        tools = (granted,) if isinstance(granted, str) else granted
+    async def _said(self, plan: Plan, text: str, wanted: list[AllowedPrompt], ctx: ToolContext) -> _Said | None:
+        """What the person said, in the form or elsewhere, whichever was first; None if nobody answered."""
+        waiting = await self.queue.open(plan, text, ctx)
+        if waiting.is_decided:
+            return _elsewhere(waiting)
+        answer, decided = await self.queue.ask(waiting, _form(text, wanted), ctx)
+        edited = None
+        if decided is None and answer is not None and answer.text(_DECISION) == _EDIT:
+            form = Form("The plan as you want it", (Question(_EDITED, "Plan", default=text),))
+            edit, decided = await self.queue.ask(waiting, form, ctx)
+            edited = edit.text(_EDITED) or None if edit is not None and edit.reply is Reply.ACCEPTED else None
+            answer = answer if edited else edit
+        if decided is not None or answer is None:
+            return None if decided is None else _elsewhere(decided)
+        if answer.reply in (Reply.UNAVAILABLE, Reply.UNANSWERED):
+            return None
+        said = _Said.in_form(waiting.id, answer, edited)
+        first = await self.queue.decide(waiting, Verdict(said.approved, reason=said.feedback), ctx)
+        return said if first is None else _elsewhere(first)
 
+    async def _approved(
+        self, ctx: ToolContext, plan: Plan, text: str, *, by: str, edited: str | None, granted: Sequence[str] = ()
+    ) -> ToolResult:
         def approve() -> tuple[Plan, str]:
-            decided, mode = self.approval.approve(_presenter(ctx), plan, edited=edited, granted=tools)
+            decided, mode = self.approval.approve(_presenter(ctx), plan, edited=edited, granted=granted)
             return decided, mode.value
 
         decided, mode = await anyio.to_thread.run_sync(approve)
         lines = [f"The plan was approved {by}. Permission mode is now {mode}; carry the plan out."]
-        if tools:
-            lines.append(f"Allowed without asking in this session: {', '.join(tools)}.")
+        if granted:
+            lines.append(f"Allowed without asking in this session: {', '.join(granted)}.")
         if edited is not None:
             lines.append(f"The user changed the plan. It now reads:\n\n{edited}")
-        facts = _facts(decided, text, approved=True, edited=edited is not None)
+        facts = _facts(decided, text if edited is None else edited, approved=True, edited=edited is not None)
         return text_result("\n".join(lines), facts=facts, notices=[f"plan file: {decided.file_path}"])
+
+
+@dataclass(frozen=True)
+class _Said:
+    """`record` is its id in the queue; `by` ends the sentence "the plan was approved ..."."""
+
+    record: str
+    approved: bool
+    by: str
+    feedback: str = ""
+    edited: str | None = None
+    granted: Sequence[str] = ()
+
+    @classmethod
+    def in_form(cls, record: str, answer: Answer, edited: str | None) -> _Said:
+        if edited is None and (answer.reply is not Reply.ACCEPTED or answer.text(_DECISION) != _APPROVE):
+            return cls(record, False, "by the user", answer.text(_FEEDBACK))
+        granted = answer.values.get(_GRANTED, ())
+        return cls(record, True, "by the user", "", edited, (granted,) if isinstance(granted, str) else granted)
+
+
+def _elsewhere(decided: Approval) -> _Said:
+    verdict = decided.verdict or Verdict(approved=False)
+    return _Said(decided.id, verdict.approved, f"by the user ({decided.decided_by})", verdict.reason)
 
 
 def _presenter(ctx: ToolContext) -> Presenter:

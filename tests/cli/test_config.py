@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import yaml
 
 from goat_mcp.gateway.settings_edit import edited_settings
 from goat_mcp.settings.settings import path_keys
@@ -268,3 +269,34 @@ def test_a_trusted_project_that_names_a_file_which_is_gone_is_edited_and_no_long
 
     assert "Traceback" not in shell.run("config", "set", "--project", "mode", "plan").stderr
     assert "mode: plan" in (shell.folder / "goat-mcp.yaml").read_text()
+
+
+def test_the_short_form_of_approval_is_read_set_and_unset(shell: Shell, file: Path) -> None:
+    ok(shell, "config", "set", "approval", "deny")
+
+    assert yaml.safe_load(file.read_text())["approval"] == {"by": "deny"}
+    assert ok(shell, "config", "get", "approval") == "deny\n"
+    assert ok(shell, "config", "get", "approval.by") == "deny\n"
+
+    ok(shell, "config", "set", "approval.wait_s", "5")
+    ok(shell, "config", "unset", "approval")
+    assert yaml.safe_load(file.read_text())["approval"] == {"wait_s": 5}
+
+
+def test_a_file_with_the_short_form_takes_another_setting_of_approvals(shell: Shell, file: Path) -> None:
+    write(file, "# mine\nmode: plan\napproval: deny  # nobody is here\n")
+    assert shell.run("config", "get", "approval").stderr == f"from {file}:3\n"
+
+    ok(shell, "config", "set", "approval.wait_s", "5")
+
+    assert yaml.safe_load(file.read_text()) == {"mode": "plan", "approval": {"by": "deny", "wait_s": 5}}
+    assert file.read_text().startswith("# mine\n")
+    assert json.loads(ok(shell, "config", "get", "approval.wait_s", "--json"))["value"] == 5
+
+
+def test_the_short_form_can_be_unset(shell: Shell, file: Path) -> None:
+    write(file, "mode: plan\napproval: deny\n")
+
+    ok(shell, "config", "unset", "approval")
+
+    assert yaml.safe_load(file.read_text()) == {"mode": "plan"}

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from goat_mcp.core import posix
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.processes.process_guard import MARKER_VARIABLE
 from goat_mcp.state.directory import StateDirectory
@@ -131,6 +132,11 @@ def test_a_browser_is_started_with_the_link_as_one_argument(tmp_path: Path) -> N
         until(lambda: opened.exists() and bool(opened.read_text()))
 
         assert opened.read_text() == link
+        # Other users see arguments of programs: the link is of no use to them.
+        (kept,) = (tmp_path / "state" / "ui_logins").iterdir()
+        assert json.loads(kept.read_bytes())["user"] == posix.getuid()
+        with browser(link) as client:
+            assert client.get("/ui").status_code == 200
 
 
 def test_a_running_server_has_the_page_and_the_command_opens_it(tmp_path: Path) -> None:

@@ -432,6 +432,20 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Processes that take each other's answers share one state directory.",
     ),
     _rule(
+        "R-PERM-4b",
+        "A button in Telegram or Slack counts only if the configured account pressed it, in the configured place, on "
+        "the message that was sent about this record with this digest; once, for once or a denial, and never for what "
+        "the message does not show whole. One process at a time reads an account.",
+        "gateway/approvals/notify/judge gateway/approvals/notify/message gateway/approvals/notify/notifier "
+        "calls/approvals/notices web/http/websocket",
+        "gateway/approvals/notify/test_telegram.py::test_* "
+        "gateway/approvals/notify/test_slack.py::"
+        "test_only_the_configured_person_in_the_channel_decides_and_only_by_its_own_button "
+        "gateway/approvals/notify/test_a_call.py::test_* "
+        "e2e/test_notified_on_a_phone.py::test_two_servers_send_each_record_once_and_share_the_answers",
+        "Who has the bot's token can change what a message shows.",
+    ),
+    _rule(
         "R-PERM-5",
         "Nobody to ask means no; your host's dialog never stands in for an ask rule or a protected path.",
         "calls/permissions/permission",

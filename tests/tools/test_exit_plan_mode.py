@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from click.testing import CliRunner
 
+from goat_mcp.calls.approvals.record import Approval as Record
+from goat_mcp.calls.approvals.record import DecidedBefore, Status
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.cli.plan import plan as plan_command
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply, nobody_to_ask
 from goat_mcp.core.result import ToolResult
+from goat_mcp.gateway.approvals.user_queue import approval_queue
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -240,3 +245,89 @@ async def test_a_setting_lets_the_hosts_own_dialog_approve(tmp_path: Path) -> No
     gateway = planning(tmp_path, plan={"approval": "host"})
 
     assert approved(await exit_plan(gateway, plan=PLAN)) == (True, False)
+
+
+class Slow:
+    """A person who sees the form, and never answers it."""
+
+    def __init__(self) -> None:
+        self.shown = anyio.Event()
+        self.withdrawn = False
+
+    async def __call__(self, form: Form) -> Answer:
+        self.shown.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            self.withdrawn = True
+            raise
+        raise AssertionError
+
+
+async def decided_on_the_page(folder: Path, user: Slow, *, approved: bool) -> None:
+    await user.shown.wait()
+    queue = approval_queue(StateDirectory(folder / "state"))
+    (found,) = await queue.waiting()
+    await (queue.approve(found.id, by="page") if approved else queue.deny(found.id, by="page", reason="smaller steps"))
+
+
+async def decided_meanwhile(gateway: Gateway, user: Slow, folder: Path, *, approved: bool) -> ToolResult:
+    results: list[ToolResult] = []
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(decided_on_the_page, folder, user, approved=approved))
+            results.append(await exit_plan(gateway, user, plan=PLAN))
+    return results[0]
+
+
+async def test_an_approval_from_elsewhere_ends_the_form_and_counts(tmp_path: Path) -> None:
+    gateway, user = planning(tmp_path), Slow()
+
+    result = await decided_meanwhile(gateway, user, tmp_path, approved=True)
+
+    assert approved(result) == (True, False) and user.withdrawn
+    assert "The plan was approved by the user (page)." in result.text
+    assert gateway.modes.of("local") is Mode.DEFAULT
+    (saved,) = gateway.plan_approval.plans.newest_first("local")
+    assert saved.status is PlanStatus.USED
+
+
+async def test_a_denial_from_elsewhere_ends_the_form_with_its_reason(tmp_path: Path) -> None:
+    gateway, user = planning(tmp_path), Slow()
+
+    result = await decided_meanwhile(gateway, user, tmp_path, approved=False)
+
+    assert approved(result) == (False, False) and user.withdrawn
+    assert "They said: smaller steps" in result.text
+    assert gateway.modes.of("local") is Mode.PLAN
+
+
+async def test_an_answer_in_the_form_is_in_the_queue_and_a_second_one_comes_too_late(tmp_path: Path) -> None:
+    gateway, queue = planning(tmp_path), approval_queue(StateDirectory(tmp_path / "state"))
+
+    async def person(form: Form) -> Answer:
+        seen.extend(await queue.waiting())
+        return Answer(Reply.ACCEPTED, {"decision": "approve"})
+
+    seen: list[Record] = []
+    result = await exit_plan(gateway, person, plan=PLAN)
+    with pytest.raises(DecidedBefore):
+        await queue.deny(seen[0].id, by="page")
+
+    assert approved(result) == (True, False)
+    decided = queue.store.find(seen[0].id)
+    assert (decided.status, decided.decided_by) == (Status.APPROVED, "form in the client")
+    assert decided.used_at_s is not None and await queue.waiting() == []
+
+
+async def test_a_rejected_plan_that_is_presented_again_waits_again(tmp_path: Path) -> None:
+    gateway = planning(tmp_path, permissions={"allow": ["Write"]})
+    queue = approval_queue(StateDirectory(tmp_path / "state"))
+    await exit_plan(gateway, User({"decision": "reject"}), plan=PLAN)
+    assert await queue.waiting() == []
+
+    await exit_plan(gateway, plan=PLAN)  # nobody to ask: it waits
+    (again,) = await queue.waiting()
+    await queue.approve(again.id, by="page")
+
+    assert await write(gateway) is None

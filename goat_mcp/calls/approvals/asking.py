@@ -101,7 +101,7 @@ class QueuedApprovals:
             raise
         if decided is None:
             await _in_thread(self.store.leave, waiting.id)
-            raise _pending(waiting)
+            raise _pending(waiting, shows_apps=ctx.rights.shows_apps)
         return decided
 
     async def _first_decision(self, waiting: Approval, ctx: ToolContext) -> Approval | None:
@@ -136,15 +136,19 @@ class QueuedApprovals:
         return None
 
     async def _decision_of(self, id: str) -> Approval:
-        """The record as soon as it waits no more. Raises `ToolError` if that was without a decision."""
-        mark = None
-        while True:
-            if (now := await _in_thread(self.store.mark)) != mark:
-                mark = now
-                found = await _in_thread(self.store.find, id)
-                if found.is_decided:
-                    return found
-            await anyio.sleep(LOOK_S)
+        return await decision_of(self.store, id)
+
+
+async def decision_of(store: ApprovalStore, id: str) -> Approval:
+    """The record as soon as somebody has decided."""
+    mark = None
+    while True:
+        if (now := await _in_thread(store.mark)) != mark:
+            mark = now
+            found = await _in_thread(store.find, id)
+            if found.is_decided:
+                return found
+        await anyio.sleep(LOOK_S)
 
 
 async def first_of(
@@ -187,13 +191,14 @@ def _verdict(answer: Answer, request: Request) -> Verdict | None:
     return verdict_of(answer, request)
 
 
-def _pending(waiting: Approval) -> ToolError:
+def _pending(waiting: Approval, *, shows_apps: bool) -> ToolError:
     id = waiting.short_id
+    show = " show_approvals shows it to them." if shows_apps else ""
     return ToolError(
         ErrorCode.APPROVAL_PENDING,
         f"{waiting.request.tool} waits for the user's approval ({waiting.request.asked_by}); nothing was done",
         f"Tell the user: approve it with `goat-mcp approve {id}`, on the page that `goat-mcp ui` opens, or refuse it "
-        f"with `goat-mcp deny {id}`. Then make the same call again: it runs once.",
+        f"with `goat-mcp deny {id}`.{show} Then make the same call again: it runs once.",
         facts={"tool": waiting.request.tool, "approval": id, "expires_at": waiting.request.expires_at_s},
     )
 

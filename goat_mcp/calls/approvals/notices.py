@@ -104,6 +104,8 @@ class Notices:
         return changed == 1
 
     def _select(self, condition: str, *values: str) -> list[SentNotice]:
+        if not self._database.path.exists():
+            return []  # whoever only looks makes none
         query = f"SELECT approval, message, digest, may_approve FROM notices WHERE {condition} ORDER BY at_s"
         rows = self._database.read_here(lambda connection: connection.execute(query, values).fetchall())
         return [SentNotice(str(one[0]), str(one[1]), str(one[2]), bool(one[3])) for one in rows]

@@ -49,7 +49,7 @@ def form_of(request: Request) -> Form:
     ]
     questions = (
         Question(DECISION, "Decision", options=(*options, Option(DENY, wording.DENY)), required=True),
-        Question(REASON, wording.REASON),
+        Question(REASON, wording.REASON, only_with=DENY),
     )
     return Form("\n".join(wording.lines_of(request)), questions, opens_call=True)
 

@@ -122,7 +122,7 @@ _BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinT
     TaskStop: lambda s, parts: TaskStop(s.tasks()),
     TodoWrite: lambda s, parts: TodoWrite(s.todos),
     Config: lambda s, parts: Config(s.config_view, s.session_settings, s.plan_approval.modes),
-    ExitPlanMode: lambda s, parts: ExitPlanMode(s.plan_approval),
+    ExitPlanMode: lambda s, parts: ExitPlanMode(s.plan_approval, s.plan_queue()),
     AskUserQuestion: lambda s, parts: AskUserQuestion(),
     WebFetch: lambda s, parts: WebFetch(
         _pages(s), s.spill, s.models, s.settings.web.cache_s, s.telemetry.warning, parts.max_chars

@@ -191,7 +191,8 @@ class OnDemand:
             lambda rights: self._upstreams.resources(self._visibility.listed_with_reason(rights)),
         )
         found_by_search = meta_tools(self._catalog, lambda spec: self._services.rules.now().denies_tool(spec))
-        shown_as_apps = app_tools(self._catalog, ApprovalsOfPrincipal(self._services.state, self._services.telemetry))
+        s = self._services
+        shown_as_apps = app_tools(self._catalog, ApprovalsOfPrincipal(s.state, s.redactor, s.telemetry))
         return {tool.spec.name: tool for tool in (*tools, *found_by_search, *shown_as_apps)}
 
     def commands_run_unasked(self, session_key: str, principal: str) -> bool:

@@ -36,6 +36,7 @@ from goat_mcp.state.todos import DatabaseTodoStore, Todos, TodoStore
 from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded with the tools
+    from goat_mcp.calls.approvals.plan_queue import PlanQueue
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
@@ -108,6 +109,7 @@ class Services:
         self.sandbox = Lazy(self._sandbox)
         self.cgroups = Lazy(self._cgroups)
         self.changes = Lazy(self._changes)
+        self.plan_queue = Lazy(self._plan_queue)
 
     def _tasks(self) -> TaskManager:
         from goat_mcp.commands.tasks.manager import TaskManager
@@ -167,6 +169,14 @@ class Services:
         from goat_mcp.processes.pids_cgroup import PidsCgroups
 
         return PidsCgroups()
+
+    def _plan_queue(self) -> PlanQueue:
+        from goat_mcp.calls.approvals.plan_queue import PlanQueue
+        from goat_mcp.calls.approvals.store import ApprovalStore
+        from goat_mcp.files.documents.visible_text import make_visible
+
+        store = ApprovalStore(self.state, self.telemetry.warning)
+        return PlanQueue(store, self.spill.scope, lambda text: make_visible(self.redactor.text(text)))
 
     def _changes(self) -> FileChanges:
         from goat_mcp.files.changes.journal import Journal, JournalLimits

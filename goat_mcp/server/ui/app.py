@@ -22,7 +22,15 @@ from goat_mcp.server.http.guard import PAGE_PATH
 from goat_mcp.server.ui.login import SESSION_LASTS_S, session_of
 from goat_mcp.server.ui.pages import Pages
 from goat_mcp.server.ui.parts import UiParts
-from goat_mcp.server.ui.security import LOGIN_PATH, STATIC_PATH, CheckedForms, PageGuard, SessionGate, cookie_name
+from goat_mcp.server.ui.security import (
+    LOGIN_PATH,
+    STATIC_PATH,
+    CheckedForms,
+    PageGuard,
+    SessionGate,
+    cookie_name,
+    user_of,
+)
 
 VIEWS = (
     ("now", "Now"),
@@ -135,17 +143,20 @@ def _login(parts: UiParts) -> Callable[[Request], Any]:
         """Use the link. The answer is a page that goes on by itself: a cookie that is SameSite=Strict would not be
         sent along a redirect if another site's page, or a mail in the browser, has opened the link."""
         sessions = parts.sessions
-        if not sessions.may_try():
-            return parts.pages.error(request, 429, "Too many logins have failed", "Wait a moment, then try again.")
         token = request.query_params.get("token", "")
-        if not await anyio.to_thread.run_sync(parts.links.use, token):
+        user = await anyio.to_thread.run_sync(user_of, request.scope)
+        link = await anyio.to_thread.run_sync(parts.links.use, token, user)
+        if link is None:
+            # A link that holds is never refused: any site can make a browser fail here.
+            if not sessions.may_try():
+                return parts.pages.error(request, 429, "Too many logins have failed", "Wait a moment, then try again.")
             sessions.failed()
             suggestion = "Run goat-mcp ui again; it opens a new link."
             return parts.pages.error(request, 403, "This link was used before, or its time is over", suggestion)
         answer = parts.pages.answer(request, "login.html", {"to": PAGE_PATH})
         answer.set_cookie(
             cookie_name(request.scope),
-            sessions.open(),
+            sessions.open(link),
             max_age=int(SESSION_LASTS_S),
             path=PAGE_PATH,
             httponly=True,

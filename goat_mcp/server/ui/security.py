@@ -17,6 +17,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from goat_mcp.server.http.guard import Refusal
+from goat_mcp.server.http.socket_user import tcp_peer_user
 from goat_mcp.server.ui.login import session_of, with_session
 
 if TYPE_CHECKING:  # the parts hold the pages, which show what is refused
@@ -72,10 +73,13 @@ class PageGuard:
             return Refusal(421, "this Host is not served here")
         if method not in ("GET", "POST"):
             return Refusal(405, "method not allowed", ((b"allow", b"GET, POST"),))
+        sites, modes = values_of(headers, b"sec-fetch-site"), values_of(headers, b"sec-fetch-mode")
+        if method == "GET" and modes != ["navigate"] and set(sites) & {"cross-site", "same-site"}:
+            return Refusal(403, "another site may lead here, but load nothing")
         own = [f"http://{hosts[0]}"]
         # A browser that may send no referrer says "null" of its own form, too; the other header cannot be forged by
         # a page.
-        is_own = values_of(headers, b"sec-fetch-site") == ["same-origin"] and origins in ([], ["null"])
+        is_own = sites == ["same-origin"] and origins in ([], ["null"])
         if origins != own and not (is_own or (method == "GET" and not origins)):
             return Refusal(403, "this Origin may not use the page")
         return None
@@ -100,6 +104,12 @@ def cookie_name(scope: Scope) -> str:
     return f"goat_mcp_ui_{port}"
 
 
+def user_of(scope: Scope) -> int | None:
+    """Who runs the browser, if it is on this machine and the system says it. Blocking."""
+    peer, own = scope.get("client"), scope.get("server")
+    return tcp_peer_user((peer[0], peer[1]), (own[0], own[1])) if peer and own and own[1] else None
+
+
 @dataclass
 class SessionGate:
     """Lets nobody pass without a session, except to log in and to what looks the same for everybody."""
@@ -116,6 +126,10 @@ class SessionGate:
             return
         cookie = cookie_parser("; ".join(values_of(scope["headers"], b"cookie"))).get(cookie_name(scope), "")
         session = self.parts.sessions.find(cookie) if cookie else None
+        if session is not None and session.link.user is not None:
+            # A browser shows its cookies for 127.0.0.1 to every port of it, so to other users' servers, too.
+            user = await anyio.to_thread.run_sync(user_of, scope)
+            session = session if session.link.is_for(user) else None
         if session is None:
             answer = self.parts.pages.error(
                 Request(scope), 401, "You are not logged in", "Run goat-mcp ui again; it opens a new link."

@@ -83,9 +83,15 @@ def difference(one: Waiting, definitions: PinnedDefinitions) -> list[str]:
     """A unified diff, line by line, in visible ASCII: nothing in it can act on a terminal or hide from a reader."""
     if one.kind == LAUNCH:
         return [f"-{one.before or 'never launched before'}", f"+{one.after}"]
+    return list(difflib.unified_diff(*both_sides(one, definitions), "pinned", "now", lineterm="", n=2))
+
+
+def both_sides(one: Waiting, definitions: PinnedDefinitions) -> tuple[list[str], list[str]]:
+    """What is pinned and what waits, each line by line in visible ASCII. Nothing was pinned: no lines."""
+    if one.kind == LAUNCH:
+        return ([one.before] if one.before else []), [one.after]
     kept = definitions.some(one.server, {one.before, one.after} - {""})
-    before, after = (_lines(kept.get(sha256), sha256) for sha256 in (one.before, one.after))
-    return list(difflib.unified_diff(before, after, "pinned", "now", lineterm="", n=2))
+    return _lines(kept.get(one.before), one.before), _lines(kept.get(one.after), one.after)
 
 
 def approve(lock: PinLock, chosen: Sequence[Waiting], *, everything: bool = False) -> None:

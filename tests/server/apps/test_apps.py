@@ -150,6 +150,20 @@ async def test_a_decision_is_shown_with_who_took_it(tmp_path: Path) -> None:
     assert "Nothing waits" in str(answer.content)
 
 
+async def test_a_call_that_waits_names_the_tool_that_shows_it_to_hosts_alone(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"approval": {"by": "elicit", "wait_s": 0}}
+    call: dict[str, Any] = {"file_path": str(tmp_path / "new.txt"), "content": "new"}
+    async with host(tmp_path, **settings) as client:
+        pending = str((await client.call_tool("Write", call)).content)
+        shown = _data(await client.call_tool("show_approvals", {}))
+    async with connected(gateway(tmp_path, **settings), "2026-07-28") as client:
+        elsewhere = str((await client.call_tool("Write", call)).content)
+
+    assert "E_APPROVAL_PENDING" in pending and "show_approvals shows it" in pending
+    assert [one["headline"] for one in shown["waiting"]] == ["Allow Write? (mode default)"]
+    assert "E_APPROVAL_PENDING" in elsewhere and "show_approvals" not in elsewhere
+
+
 async def test_text_of_others_is_escaped_in_the_html(tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)>\u202e"
     waiting(tmp_path, title=evil, tool=evil, client=evil, arguments=((evil, evil),), diff=evil, risk=evil, why=(evil,))

@@ -108,6 +108,16 @@ async def test_a_form_of_another_origin_changes_nothing(tmp_path: Path, headers:
         assert is_waiting(page, id)
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+async def test_another_site_may_lead_to_the_page_but_load_nothing_of_it(tmp_path: Path, site: str) -> None:
+    """Another port of this machine is the same site: its pages send the cookie along."""
+    async with open_page(tmp_path) as page:
+        for mode, status in (("no-cors", 403), ("cors", 403), ("navigate", 200)):
+            headers = {"sec-fetch-site": site, "sec-fetch-mode": mode}
+            assert (await page.client.get("/ui", headers=headers)).status_code == status
+            assert (await page.client.get("/ui/static/ui.js", headers=headers)).status_code == status
+
+
 @pytest.mark.parametrize("headers", [{"origin": ORIGIN}, {"origin": "null", "sec-fetch-site": "same-origin"}], ids=str)
 async def test_a_form_of_the_page_itself_is_taken(tmp_path: Path, headers: dict[str, str]) -> None:
     """A browser that sends no referrer says `Origin: null` of the page's own forms."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from goat_mcp.calls.approvals.notices import Notices
 from goat_mcp.calls.approvals.options import NotifyEntry
-from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.gateway.approvals.notify.channel import Channel, Messenger
 from goat_mcp.gateway.approvals.notify.desktop import DesktopChannel
 from goat_mcp.gateway.approvals.notify.notifier import Notifier, Report
 from goat_mcp.gateway.approvals.notify.program import ProgramChannel
 from goat_mcp.gateway.approvals.notify.slack import SlackMessenger
 from goat_mcp.gateway.approvals.notify.telegram import TelegramMessenger
-from goat_mcp.gateway.approvals.queue import ApprovalQueue
+from goat_mcp.gateway.approvals.user_queue import approval_queue
 from goat_mcp.gateway.build.services import Services
 
 
@@ -59,7 +58,7 @@ def build_notifier(services: Services, report: Report) -> Notifier:
     return Notifier(
         configured.channels,
         configured.messengers,
-        queue=ApprovalQueue(s.state, ApprovalStore(s.state, warn), warn=warn),
+        queue=approval_queue(s.state, redactor=s.redactor, warn=warn),
         notices=Notices(s.state, warn),
         state=s.state,
         redactor=s.redactor,

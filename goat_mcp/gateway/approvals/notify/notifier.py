@@ -85,8 +85,8 @@ class Notifier:
             while True:
                 try:
                     await self._look(group)
-                except ToolError as failed:
-                    self._report("approval.notify", failed.message)
+                except (ToolError, OSError) as failed:
+                    self._report("approval.notify", _words(failed))
                 await anyio.sleep(LOOK_S)
 
     async def _look(self, group: TaskGroup) -> None:
@@ -180,7 +180,7 @@ class Notifier:
                             pause_s = LOOK_S
                             await anyio.sleep(READ_PAUSE_S)
             except (ToolError, OSError) as failed:
-                self._report(place, failed.message if isinstance(failed, ToolError) else str(failed))
+                self._report(place, _words(failed))
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             finally:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(1):
@@ -203,5 +203,10 @@ class Notifier:
 
 def _may_wait_again(approval: Approval) -> bool:
     """What was approved is being done just now; if that fails, it waits again."""
-    just_now = approval.decided_at_s is not None and time.time() - approval.decided_at_s < DONE_WITHIN_S
-    return just_now and approval.request.kind is not Kind.CALL
+    if approval.request.kind is Kind.CALL or approval.decided_at_s is None or approval.used_at_s is not None:
+        return False
+    return time.time() - approval.decided_at_s < DONE_WITHIN_S
+
+
+def _words(failed: ToolError | OSError) -> str:
+    return failed.message if isinstance(failed, ToolError) else str(failed)

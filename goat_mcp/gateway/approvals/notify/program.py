@@ -90,4 +90,4 @@ async def run_notifier(words: Sequence[str], data: bytes, environment: Mapping[s
 
 
 def _failed(words: Sequence[str], what: str) -> ToolError:
-    return ToolError(ErrorCode.TOOL, f"{words[0]} {what}", "Run it by hand.")
+    return ToolError(ErrorCode.TOOL, f"{words[0]} {what}", "Try it: goat-mcp approvals --test-notify.")

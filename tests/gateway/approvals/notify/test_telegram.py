@@ -202,6 +202,7 @@ async def test_what_was_read_is_not_read_again_by_the_next_process(desk: Desk) -
     async with phone(desk) as telegram:
         async with running(desk.notifier(telegram.entry)):
             await telegram.press(await telegram.message(approval), button(approval))
+            await until((desk.state.path / "notify" / "telegram-987654321.json").exists)
         async with running(desk.notifier(telegram.entry)):
             await telegram.press(await telegram.message(other), button(other))
 
