@@ -22,7 +22,7 @@ from tests.ui.seed import morning
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-WIDTH, MAX_HEIGHT = 1000, 1100
+WIDTH, MAX_HEIGHT = 1000, 1400
 THEMES: tuple[Theme, ...] = ("light", "dark")
 COLOURS = 96
 _WITHOUT_PLACES = """([folder, ada, python]) => {
@@ -50,6 +50,8 @@ def take(folder: Path) -> list[Path]:
             for theme in THEMES:
                 for name in names():
                     page = tabs("/ui" if name == "now" else f"/ui/{name}", theme, WIDTH)
+                    if name == "now":  # a call is shown once it has run for a second
+                        page.get_by_role("button", name="Cancel").wait_for()
                     page.evaluate(_WITHOUT_PLACES, [str(desk.home), "/home/ada", sys.executable])
                     file = folder / f"page-{name}-{theme}.png"
                     file.write_bytes(_small(_picture(page)))

@@ -71,7 +71,7 @@ class Run:
     async def _person(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Show the form, and choose what begins with `answer`."""
         assert isinstance(params, types.ElicitRequestFormParams)
-        ((name, field),) = params.requested_schema["properties"].items()
+        name, field = "decision", params.requested_schema["properties"]["decision"]
         (chosen,) = (choice for choice in field["oneOf"] if choice["title"].startswith(self.answer))
         self._show(params.message, "  | ")
         for choice in field["oneOf"]:

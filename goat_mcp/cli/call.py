@@ -182,6 +182,8 @@ async def ask_on_terminal(form: Form) -> Answer:
     values: dict[str, Value] = {}
     try:
         for question in form.questions:
+            if question.only_with and question.only_with not in values.values():
+                continue
             if (value := await _ask_question(question)) is not None:
                 values[question.name] = value
     except EOFError:

@@ -14,7 +14,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.running_servers import running
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-from goat_mcp.core import platform
+from goat_mcp.core import platform, posix
 from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def ui(no_open: bool, port: int | None, as_json: bool) -> None:
     """Open the page: what waits for you, what runs, what was done.
 
-    If a `goat-mcp serve --http` of yours runs on this machine, its page is opened. Otherwise this command serves the
-    page until Ctrl-C. The link opens it once, within a minute; run the command again for another one.
+    If a `goat-mcp serve --http` of yours runs here, its page is opened. Otherwise this command serves the page until
+    Ctrl-C, for this machine alone. The link opens it once, within a minute; run the command again for another one.
     """
     refuse_if_run_by_a_model("open the page")
     state = StateDirectory.default()
@@ -39,13 +39,20 @@ def ui(no_open: bool, port: int | None, as_json: bool) -> None:
         return
     from goat_mcp.server.ui.login import LoginLinks
 
-    _show(LoginLinks(state, url.removesuffix("/ui")).new(), opens=not no_open, as_json=as_json)
+    link = LoginLinks(state, url.removesuffix("/ui")).new(_user(opens=not no_open))
+    _show(link, opens=not no_open, as_json=as_json)
+
+
+def _user(*, opens: bool) -> int | None:
+    """For whose browser a link is. One that is opened from here stands among the arguments of a program, where other
+    users see it; one that is only printed may be meant for a browser elsewhere."""
+    return posix.getuid() if opens and platform.HAS_FILE_MODES else None
 
 
 def _running_page() -> str | None:
-    """Where a server on this machine has the page."""
-    pages = [str(document.get("page", "")) for document in running()]
-    return next((page for page in pages if page and _is_loopback(page)), None)
+    """Where a server of this user has the page: on an address of this machine alone, if there is one."""
+    pages = [page for document in running() if (page := str(document.get("page", "")))]
+    return min(pages, key=lambda page: not _is_loopback(page), default=None)
 
 
 def _is_loopback(url: str) -> bool:
@@ -85,7 +92,7 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
     def listening(served: UiParts) -> None:
         if not as_json:
             say("The page is served until Ctrl-C.", err=True)
-        _show(served.links.new(), opens=opens, as_json=as_json)
+        _show(served.links.new(_user(opens=opens)), opens=opens, as_json=as_json)
 
     anyio.run(serve_alone, parts, _gateway, port, listening)
 

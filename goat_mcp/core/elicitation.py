@@ -28,6 +28,8 @@ class Question:
     required: bool = False
     default: str = ""
     """What a text field shows at first, if the client can."""
+    only_with: str = ""
+    """Another question's answer that this one belongs to: who is asked one by one is asked this after that only."""
 
 
 @dataclass(frozen=True, slots=True)

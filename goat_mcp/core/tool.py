@@ -66,12 +66,17 @@ class ChecksInput(ABC):
         """Called after `validate`. The input to go on with. Raises `ToolError(INPUT)` naming every problem."""
 
 
+NO_DIFF = "no diff: "
+"""What a preview begins with if it is no diff but the reason why there is none, on one line."""
+
+
 class PreviewsChanges(ABC):
     """A tool that can say what a call would change in files before it runs."""
 
     @abstractmethod
     async def preview(self, input: Any, ctx: ToolContext) -> str:
-        """A unified diff, visible and bounded; empty if that cannot be known. Nothing is written or marked as read."""
+        """A unified diff, visible and bounded, or `NO_DIFF` and why; empty if neither is known. Nothing is written or
+        marked as read."""
 
 
 @runtime_checkable

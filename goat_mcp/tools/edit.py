@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
-from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.core.tool import Access, BuiltinTool, PreviewsChanges
 from goat_mcp.files.changes.call_files import Changes, DirectChanges
+from goat_mcp.files.changes.preview import preview_of
 from goat_mcp.files.documents.line_ends import count_lines
 from goat_mcp.files.documents.text_encoding import TextFormat
 from goat_mcp.files.documents.visible_text import shown_path
@@ -111,7 +112,12 @@ class _EditOutcome:
 
 @dataclass(frozen=True)
 class Edit(
-    BuiltinTool[EditInput], side_effect=SideEffect.MUTATING, toolset="core", title="Edit file", always_load=True
+    BuiltinTool[EditInput],
+    PreviewsChanges,
+    side_effect=SideEffect.MUTATING,
+    toolset="core",
+    title="Edit file",
+    always_load=True,
 ):
     """Replace text in a file you have read. Answers with a numbered diff.
 
@@ -142,16 +148,29 @@ class Edit(
         files = self.changes.of(self.workspace, ctx, self.spec.name)
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
-            seen = reads.get(str(real_path))
-            state = ReadState(self.options.read_before_write, str(path), seen)
-            allow_fuzz = ctx.setting("edit.allow_fuzz", self.edit_options.allow_fuzz)
-            target = _EditCall(files, path, real_path, input.in_order(), state, allow_fuzz)
+            target = self._target(input, ctx, files, path, real_path)
+            seen = target.state.seen
             outcome = await anyio.to_thread.run_sync(partial(self._edit, target))
             if outcome.is_known:
                 now = outcome.version
                 whole = seen is None or seen.whole
                 reads.record(str(real_path), ReadRecord(now.sha256, now.size, now.mtime_ns, whole))
         return await files.finish(outcome.result)
+
+    async def preview(self, input: EditInput, ctx: ToolContext) -> str:
+        def prepare(path: WorkspacePath, files: Files) -> Callable[[], object]:
+            return partial(self._edit, self._target(input, ctx, files, path, self.workspace.real_path(path)))
+
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
+        return await preview_of(input.file_path, self.workspace, files, prepare)
+
+    def _target(
+        self, input: EditInput, ctx: ToolContext, files: Files, path: WorkspacePath, real_path: Path
+    ) -> _EditCall:
+        seen = self.sessions.of(ctx.session_key).reads.get(str(real_path))
+        state = ReadState(self.options.read_before_write, str(path), seen)
+        allow_fuzz = ctx.setting("edit.allow_fuzz", self.edit_options.allow_fuzz)
+        return _EditCall(files, path, real_path, input.in_order(), state, allow_fuzz)
 
     def _edit(self, target: _EditCall) -> _EditOutcome:
         if not target.edits[0].old and target.files.stat(target.path) is None:

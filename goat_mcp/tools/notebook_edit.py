@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -18,8 +19,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
-from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.core.tool import Access, BuiltinTool, PreviewsChanges
 from goat_mcp.files.changes.call_files import Changes, DirectChanges
+from goat_mcp.files.changes.preview import preview_of
 from goat_mcp.files.documents.file_type import size_text
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES
 from goat_mcp.files.documents.text_encoding import UTF_8, check_insertion
@@ -63,7 +65,11 @@ class NotebookEditInput(ToolInput):
 
 @dataclass(frozen=True)
 class NotebookEdit(
-    BuiltinTool[NotebookEditInput], side_effect=SideEffect.MUTATING, toolset="notebook", title="Edit notebook"
+    BuiltinTool[NotebookEditInput],
+    PreviewsChanges,
+    side_effect=SideEffect.MUTATING,
+    toolset="notebook",
+    title="Edit notebook",
 ):
     """Replace, insert or delete one cell of a Jupyter notebook you have read.
 
@@ -90,18 +96,28 @@ class NotebookEdit(
     async def execute(self, input: NotebookEditInput, ctx: ToolContext) -> ToolResult:
         path = self.workspace.resolve(input.notebook_path)
         real_path = self.workspace.real_path(path)
-        request = CellRequest(input.edit_mode, input.cell_id, input.cell_type, input.new_source)
         files = self.changes.of(self.workspace, ctx, self.spec.name)
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
-            seen = reads.get(str(real_path))
-            state = ReadState(self.options.read_before_write, str(path), seen)
-            file = NotebookFile(files, path, real_path, state, self.options.legacy_encoding)
-            outcome = await anyio.to_thread.run_sync(file.change, request)
+            file = self._file(ctx, files, path, real_path)
+            seen = file.state.seen
+            outcome = await anyio.to_thread.run_sync(file.change, _request(input))
             if seen is not None:
                 now = outcome.version
                 reads.record(str(real_path), ReadRecord(now.sha256, now.size, now.mtime_ns, seen.whole))
         return await files.finish(outcome.result)
+
+    async def preview(self, input: NotebookEditInput, ctx: ToolContext) -> str:
+        def prepare(path: WorkspacePath, files: Files) -> Callable[[], object]:
+            return partial(self._file(ctx, files, path, self.workspace.real_path(path)).change, _request(input))
+
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
+        return await preview_of(input.notebook_path, self.workspace, files, prepare)
+
+    def _file(self, ctx: ToolContext, files: Files, path: WorkspacePath, real_path: Path) -> NotebookFile:
+        seen = self.sessions.of(ctx.session_key).reads.get(str(real_path))
+        state = ReadState(self.options.read_before_write, str(path), seen)
+        return NotebookFile(files, path, real_path, state, self.options.legacy_encoding)
 
 
 EditMode = Literal["replace", "insert", "delete"]
@@ -116,6 +132,10 @@ class CellRequest:
     cell_id: str | None
     cell_type: CellType | None
     source: str
+
+
+def _request(input: NotebookEditInput) -> CellRequest:
+    return CellRequest(input.edit_mode, input.cell_id, input.cell_type, input.new_source)
 
 
 @dataclass(frozen=True)

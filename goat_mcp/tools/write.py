@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
-from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.core.tool import Access, BuiltinTool, PreviewsChanges
 from goat_mcp.files.changes.call_files import Changes, DirectChanges
+from goat_mcp.files.changes.preview import preview_of
 from goat_mcp.files.documents.line_ends import Eol, FileText, count_lines, split_lines
 from goat_mcp.files.documents.text_encoding import TextFormat, check_insertion, looks_binary
 from goat_mcp.files.documents.visible_text import shown_path
@@ -72,6 +73,7 @@ class _WriteOutcome:
 @dataclass(frozen=True)
 class Write(
     BuiltinTool[WriteInput],
+    PreviewsChanges,
     side_effect=SideEffect.MUTATING,
     toolset="core",
     title="Write file",
@@ -103,12 +105,25 @@ class Write(
         files = self.changes.of(self.workspace, ctx, self.spec.name)
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
-            state = ReadState(self.options.read_before_write, str(path), reads.get(str(real_path)))
-            target = _WriteCall(files, path, real_path, input.content, input.create_dirs, state)
+            target = self._target(input, ctx, files, path, real_path)
             outcome = await anyio.to_thread.run_sync(partial(self._write, target))
             now = outcome.version
             reads.record(str(real_path), ReadRecord(now.sha256, now.size, now.mtime_ns, whole=True))
         return await files.finish(outcome.result)
+
+    async def preview(self, input: WriteInput, ctx: ToolContext) -> str:
+        def prepare(path: WorkspacePath, files: Files) -> Callable[[], object]:
+            return partial(self._write, self._target(input, ctx, files, path, self.workspace.real_path(path)))
+
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
+        return await preview_of(input.file_path, self.workspace, files, prepare)
+
+    def _target(
+        self, input: WriteInput, ctx: ToolContext, files: Files, path: WorkspacePath, real_path: Path
+    ) -> _WriteCall:
+        seen = self.sessions.of(ctx.session_key).reads.get(str(real_path))
+        state = ReadState(self.options.read_before_write, str(path), seen)
+        return _WriteCall(files, path, real_path, input.content, input.create_dirs, state)
 
     def _write(self, target: _WriteCall) -> _WriteOutcome:
         if target.files.stat(target.path) is None:

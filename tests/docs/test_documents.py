@@ -70,6 +70,8 @@ def test_a_documented_goat_mcp_command_works(command: str, folder: Path) -> None
     if given[0] == "serve":
         words = [word if word != "127.0.0.1:8765" else "127.0.0.1:0" for word in words]
         assert _is_served(words, folder)
+    elif given[0] == "ui":
+        assert _is_opened(words, folder)
     else:
         done = subprocess.run(
             words,
@@ -103,6 +105,24 @@ def _is_served(words: list[str], folder: Path) -> bool:
         process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         process.stdin.flush()
         return json.loads(process.stdout.readline())["id"] == 1
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+def _is_opened(words: list[str], folder: Path) -> bool:
+    """The link is printed; there is no browser here that it could open."""
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        env={**environment(folder), "BROWSER": "true"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        return b"/ui/login?token=" in process.stdout.readline()
     finally:
         process.terminate()
         process.communicate(timeout=10)

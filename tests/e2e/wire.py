@@ -100,8 +100,8 @@ class Wire:
             assert time.monotonic() < ends_at_s, f"{sorted(set(wanted) - set(names))} are not listed"
             time.sleep(0.1)
 
-    def handshake(self) -> dict[str, Any]:
-        client = {"name": "e2e-wire", "version": "1.0.0"}
+    def handshake(self, name: str = "e2e-wire", version: str = "1.0.0") -> dict[str, Any]:
+        client = {"name": name, "version": version}
         params = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
         answer = self.request("initialize", params)
         self.notify("notifications/initialized")

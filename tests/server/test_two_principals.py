@@ -434,6 +434,13 @@ HOLDS_NOTHING_OF_CALLERS = (
 )
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
+    "gateway/approvals/change_source:ChangeSource._requests": "the owner's queue, by staged change",
+    "gateway/approvals/definition_source:DefinitionSource._requests": "the owner's queue, by definition",
+    "gateway/diagnostics:Diagnostics.features": "of the process, for the operator",
+    "server/ui/login:Session.notes": "by session of the page",
+    "server/ui/login:Sessions._sessions": "by cookie; the owner's alone",
+    "server/ui/pins:PinsView._known": "the owner's page",
+    "server/ui/trials:Trials._trials": "the owner's page",
     "processes/process_tree:ProcessTree._seen": "processes of one command",
     "processes/windows_command:ThreadedPipes._readers": "threads of one command",
     "processes/windows_job:Jobs._jobs": "of the process, by child",

@@ -67,12 +67,16 @@ class Desk:
 
     def waiting_one(self) -> Approval:
         """The only record that waits, as soon as there is one."""
-        ends_at_s = time.monotonic() + START_TIMEOUT_S
-        while not (found := self.approvals.waiting()):
-            assert time.monotonic() < ends_at_s, "nothing waits"
-            time.sleep(0.05)
-        (one,) = found
+        (one,) = self.waiting(1)
         return one
+
+    def waiting(self, count: int) -> list[Approval]:
+        """All that waits, as soon as it is so many."""
+        ends_at_s = time.monotonic() + START_TIMEOUT_S
+        while len(found := self.approvals.waiting()) < count:
+            assert time.monotonic() < ends_at_s, f"only {len(found)} wait"
+            time.sleep(0.05)
+        return found
 
     def settings(self, text: str) -> None:
         file = self.home / ".config" / "goat-mcp" / "goat-mcp.yaml"
@@ -89,7 +93,7 @@ class Desk:
         """A real `goat-mcp serve` over stdio, and a client without forms that has connected to it."""
         command = goat_command("serve", "--workspace", str(self.workspace), *options)
         with Wire(command, self.environment, self.workspace, self.home / "stderr") as wire:
-            wire.handshake()
+            wire.handshake("editor", "3.1")
             yield wire
 
     @contextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from goat_mcp.calls.approvals.record import Choice, Kind, Request, Verdict
@@ -16,19 +16,12 @@ from tests.ui.desk import Desk
 
 WEATHER = REPOSITORY / "examples" / "weather_stdio.py"
 SETTINGS = """\
+approval: {by: elicit}
 permissions:
   deny: ["Bash(curl *)"]
-  ask: ["Bash(git push *)"]
-  allow: ["Bash(python3 -m pytest *)"]
+  allow: ["Bash(ls)", "Bash(sleep *)", "Edit(/notes.md)", "mcp__weather"]
 """
-_DIFF = """\
---- src/greeting.py
-+++ src/greeting.py
-@@ -1,2 +1,2 @@
- def greet(name):
--    return f"Hello, {name}!"
-+    return f"Good morning, {name.title()}!"
-"""
+_NEW_WORDS = ("The weather of one town, now. Example data: it never changes.", "The weather of one town, and who asks.")
 
 
 def asked(title: str = "Bash: git push origin main", **changes: Any) -> Request:
@@ -45,40 +38,43 @@ def asked(title: str = "Bash: git push origin main", **changes: Any) -> Request:
 
 @contextmanager
 def morning(desk: Desk) -> Generator[None]:
-    """goat-mcp works for a client: calls of all outcomes are recorded, and two more wait. It runs meanwhile."""
+    """A server is pinned and changes later; calls end in every way; two wait, one was denied, one runs."""
+    weather = desk.home / "weather.py"
+    shutil.copy(WEATHER, weather)
     desk.settings(SETTINGS)
-    desk.upstreams(weather={"command": sys.executable, "args": [str(WEATHER)]}, archive={"command": "archive-server"})
-    workspace = str(desk.workspace)
-    greeting = desk.workspace / "src" / "greeting.py"
+    desk.upstreams(weather={"command": sys.executable, "args": [str(weather)]}, archive={"command": "archive-server"})
     with desk.client() as wire:
         wire.listed_with("mcp__weather__list_towns")
-        for tool, arguments in _calls(greeting):
+        for tool, arguments in _calls(desk):
             wire.call(tool, arguments)
-        store = desk.approvals
-        denied = store.add(asked("Bash: rm -rf build", risk="critical", arguments=(("command", "rm -rf build"),)))
-        store.decide(denied.id, Verdict(approved=False, reason="use make clean"), "page")
-        store.add(
-            asked(
-                why=("it writes to a remote repository",),
-                asked_by="Bash(git push *)",
-                arguments=(("command", "git push origin main"),),
-                workspace=workspace,
-            )
-        )
-        store.add(
-            asked("Edit src/greeting.py", tool="Edit", risk="medium", diff=_DIFF, workspace=workspace, asked_by="Edit")
-        )
+    weather.write_text(weather.read_text().replace(*_NEW_WORDS))
+    with desk.client() as wire:
+        wire.call("mcp__weather__current_weather", {"town": "Dunmere"})  # its definition is another one now
+        denied = wire.start("tools/call", _bash("rm -rf build", "Remove what was built"))
+        desk.approvals.decide(desk.waiting_one().id, Verdict(approved=False, reason="use make clean"), "page")
+        wire.answer(denied)
+        wire.start("tools/call", _bash("git push origin main", "Publish the change"))
+        greeting = str(desk.workspace / "src" / "greeting.py")
+        wire.call("Read", {"file_path": greeting})
+        edit = {"file_path": greeting, "old_string": "Hello, {name}!", "new_string": "Good morning, {name.title()}!"}
+        wire.start("tools/call", {"name": "Edit", "arguments": edit})
+        wire.start("tools/call", _bash("sleep 300", "Wait for the build"))
+        desk.waiting(2)
         yield
 
 
-def _calls(greeting: Path) -> list[tuple[str, dict[str, Any]]]:
-    old, new = 'f"Hello, {name}!"', 'f"Welcome, {name}!"'
+def _bash(command: str, description: str) -> dict[str, Any]:
+    return {"name": "Bash", "arguments": {"command": command, "description": description}}
+
+
+def _calls(desk: Desk) -> list[tuple[str, dict[str, Any]]]:
+    notes = str(desk.workspace / "notes.md")
     return [
-        ("Read", {"file_path": str(greeting)}),
-        ("Edit", {"file_path": str(greeting), "old_string": old, "new_string": new}),
-        ("Grep", {"pattern": "noon"}),
+        ("Read", {"file_path": notes}),
+        ("Edit", {"file_path": notes, "old_string": "noon", "new_string": "one"}),
+        ("Grep", {"pattern": "goat"}),
         ("Bash", {"command": "ls", "description": "List the project"}),
         ("Bash", {"command": "curl https://example.org", "description": "Fetch a page"}),
-        ("Read", {"file_path": str(greeting.with_name("missing.py"))}),
-        ("mcp__weather__list_towns", {}),
+        ("Read", {"file_path": str(desk.workspace / "missing.md")}),
+        ("mcp__weather__current_weather", {"town": "Dunmere"}),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from importlib.util import find_spec
 
@@ -66,6 +67,17 @@ def test_a_view_fits_a_phone_and_a_wide_screen(busy_page_at: Tabs, name: str) ->
 
 
 @pytest.mark.parametrize("name", TITLES)
+def test_the_pages_that_a_view_leads_to_are_like_it(busy_page_at: Tabs, name: str) -> None:
+    page = busy_page_at(path_of(name), "dark", NARROW)
+
+    for path in _kinds_of_links(page):
+        page.goto(path)
+        _open_everything(page)
+        assert list(violations(page)) == [], path
+        assert overflow(page) == [], path
+
+
+@pytest.mark.parametrize("name", TITLES)
 def test_a_view_of_an_account_in_which_nothing_has_happened_says_what_to_do(page_at: Tabs, name: str) -> None:
     page = page_at(path_of(name))
 
@@ -83,6 +95,12 @@ def test_what_can_be_pressed_is_large_enough_for_a_finger(busy_page_at: Tabs) ->
           .map((one) => one.outerHTML)"""
     )
     assert small == []
+
+
+def _kinds_of_links(page: Page) -> list[str]:
+    """One address of each kind: those that differ by an id or a name look alike."""
+    links: list[str] = page.evaluate("[...document.querySelectorAll('main a[href^=\"/ui/\"]')].map((one) => one.href)")
+    return list({re.sub(r"[0-9a-f]{8,}|=[^&]*", "", link): link for link in reversed(links)}.values())
 
 
 def _open_everything(page: Page) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, clock_time
 from goat_mcp.core.durations import span
+from goat_mcp.core.tool import NO_DIFF
 from goat_mcp.files.documents.visible_text import shown_path
 
 DIFF_LINES = 60
@@ -42,8 +43,14 @@ def facts_of(request: Request) -> tuple[tuple[str, str], ...]:
 def lines_of(request: Request, *, diff_lines: int = DIFF_LINES) -> tuple[str, ...]:
     """All of a request as text: the question, the facts, the arguments, the diff."""
     rows = [line for label, text in (*facts_of(request), *request.arguments) for line in _indented(f"{label}: {text}")]
-    diff = [f"Diff: {request.diff}"] if "\n" not in request.diff else ["Diff:", *cut_diff(request.diff, diff_lines)]
-    return (headline(request), *rows, *(diff if request.diff else ()))
+    return (headline(request), *rows, *_diff(request.diff, diff_lines))
+
+
+def _diff(diff: str, max_lines: int) -> Sequence[str]:
+    if "\n" in diff:
+        return ("Diff:", *cut_diff(diff, max_lines))
+    why_none = diff.removeprefix(NO_DIFF)
+    return (f"No diff: {why_none}" if why_none != diff else f"Diff: {diff}",) if diff else ()
 
 
 def _indented(text: str) -> list[str]:

@@ -16,7 +16,8 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.blobs import WrongContent
 from goat_mcp.files.changes.change import ABSENT, UNDO, Author, Change, Content, sha256_of, sha256_on_disk, version_of
 from goat_mcp.files.changes.journal import Journal
-from goat_mcp.files.changes.review import ChangeAudit, shown_diff
+from goat_mcp.files.changes.review import ChangeAudit
+from goat_mcp.files.changes.shown_diff import shown_diff
 from goat_mcp.files.workspace import Workspace
 
 

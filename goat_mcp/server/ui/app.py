@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.http.guard import PAGE_PATH
+from goat_mcp.server.ui import calls, catalog, now, rules, servers, start
 from goat_mcp.server.ui.login import SESSION_LASTS_S, session_of
 from goat_mcp.server.ui.pages import Pages
 from goat_mcp.server.ui.parts import UiParts
-from goat_mcp.server.ui.security import LOGIN_PATH, STATIC_PATH, CheckedForms, PageGuard, SessionGate, cookie_name
+from goat_mcp.server.ui.security import (
+    LOGIN_PATH,
+    STATIC_PATH,
+    CheckedForms,
+    PageGuard,
+    SessionGate,
+    cookie_name,
+    user_of,
+)
 
 VIEWS = (
     ("now", "Now"),
@@ -32,7 +39,7 @@ VIEWS = (
     ("rules", "Rules"),
     ("start", "Start"),
 )
-"""Module of this package, and title. The first one is at `/ui`, the others at `/ui/NAME`."""
+"""Name and title. The first one is at `/ui`, the others at `/ui/NAME`."""
 
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -48,8 +55,8 @@ def ui_app(
     behind_login: Wrap = lambda app: app,
 ) -> ASGIApp:
     """`hosts` are the Host headers that the page is served at. `behind_login` wraps what only the owner reaches."""
-    routes, views = _views(parts)
-    parts.pages.views = views
+    parts.pages.views = [(PAGE_PATH if name == "now" else f"{PAGE_PATH}/{name}", title) for name, title in VIEWS]
+    routes = [route for view in (now, calls, servers, catalog, rules, start) for route in view.routes(parts)]
     shown = Starlette(
         routes=[*routes, Route("/ui/logout", _logout(parts), methods=["POST"])],
         exception_handlers={ToolError: _refused(parts.pages), HTTPException: _not_found(parts.pages)},
@@ -70,18 +77,6 @@ def ui_app(
         exception_handlers={HTTPException: _not_found(parts.pages)},
     )
     return PageGuard(SessionGate(anybody, behind_login(known), parts), hosts, is_loopback)
-
-
-def _views(parts: UiParts) -> tuple[list[Route], list[tuple[str, str]]]:
-    routes: list[Route] = []
-    views: list[tuple[str, str]] = []
-    for name, title in VIEWS:
-        if find_spec(f"{__package__}.{name}") is None:
-            continue
-        module: Any = import_module(f"{__package__}.{name}")
-        routes += module.routes(parts)
-        views.append((PAGE_PATH if name == "now" else f"{PAGE_PATH}/{name}", title))
-    return routes, views
 
 
 class _Caught:
@@ -135,17 +130,20 @@ def _login(parts: UiParts) -> Callable[[Request], Any]:
         """Use the link. The answer is a page that goes on by itself: a cookie that is SameSite=Strict would not be
         sent along a redirect if another site's page, or a mail in the browser, has opened the link."""
         sessions = parts.sessions
-        if not sessions.may_try():
-            return parts.pages.error(request, 429, "Too many logins have failed", "Wait a moment, then try again.")
         token = request.query_params.get("token", "")
-        if not await anyio.to_thread.run_sync(parts.links.use, token):
+        user = await anyio.to_thread.run_sync(user_of, request.scope)
+        link = await anyio.to_thread.run_sync(parts.links.use, token, user)
+        if link is None:
+            # A link that holds is never refused: any site can make a browser fail here.
+            if not sessions.may_try():
+                return parts.pages.error(request, 429, "Too many logins have failed", "Wait a moment, then try again.")
             sessions.failed()
             suggestion = "Run goat-mcp ui again; it opens a new link."
             return parts.pages.error(request, 403, "This link was used before, or its time is over", suggestion)
         answer = parts.pages.answer(request, "login.html", {"to": PAGE_PATH})
         answer.set_cookie(
             cookie_name(request.scope),
-            sessions.open(),
+            sessions.open(link),
             max_age=int(SESSION_LASTS_S),
             path=PAGE_PATH,
             httponly=True,

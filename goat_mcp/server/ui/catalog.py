@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.names import TOOLSET_PREFIX
 from goat_mcp.core.spec import SHIPPED_TOOLSETS
 from goat_mcp.gateway.catalog_tools import BUILT_IN, CatalogTool
@@ -33,7 +34,6 @@ PATH = "/ui/catalog"
 TOOLS_ON_A_PAGE = 100
 MAX_SCHEMA_CHARS = 30_000
 _NOTE = "catalog"
-_PENDING = "E_APPROVAL_PENDING"
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _toolsets(tools: Sequence[CatalogTool]) -> list[dict[str, Any]]:
 
 def _trial(trial: Trial, waits_as: str) -> dict[str, Any]:
     result = trial.result
-    is_pending = result is not None and result.error_code == _PENDING
+    is_pending = result is not None and result.error_code == ErrorCode.APPROVAL_PENDING
     return {
         "call_id": trial.call_id,
         "is_done": result is not None,

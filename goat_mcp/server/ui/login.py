@@ -34,6 +34,17 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 _SESSION = "goat_mcp.session"
 
 
+@dataclass(frozen=True)
+class LinkUser:
+    """The user of this machine whose programs may use a link and its session; None: everybody's who has it."""
+
+    user: int | None = None
+
+    def is_for(self, user: int | None) -> bool:
+        """`user` is that of the other end, None if the system does not say. The system's relays run as root."""
+        return self.user is None or user in (None, 0, self.user)
+
+
 class LoginLinks:
     """Links to the page at `origin`. Blocking: they are files."""
 
@@ -41,33 +52,38 @@ class LoginLinks:
         self._state = state
         self._origin = origin
 
-    def new(self) -> str:
-        """A link that opens a session, once, within `LINK_LASTS_S`. Raises `OSError`."""
+    def new(self, user: int | None = None) -> str:
+        """A link that opens a session, once, within `LINK_LASTS_S`. `user`: for programs of this one alone, where the
+        link is given to a browser as an argument, which other users can see. Raises `OSError`."""
         folder = self._state.folder(_FOLDER)
         for old in folder.iterdir():  # those that nobody opened
             with suppress(OSError):
                 if time.time() - old.stat().st_mtime > LINK_LASTS_S:
                     old.unlink()
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        document = {"origin": self._origin, "expires_at_s": time.time() + LINK_LASTS_S}
+        document = {"origin": self._origin, "expires_at_s": time.time() + LINK_LASTS_S, "user": user}
         write_private(folder / _hash(token), json.dumps(document).encode("ascii"), synced=False)
         return f"{self._origin}/ui/login?token={token}"
 
-    def use(self, token: str) -> bool:
-        """Whether it opens a session now. It never does again."""
+    def use(self, token: str, user: int | None = None) -> LinkUser | None:
+        """For whom it opens a session now; it never does again. None if it opens none: another `user` uses up
+        nothing."""
         if not _TOKEN.fullmatch(token):
-            return False
+            return None
         file = self._state.path / _FOLDER / _hash(token)
         try:
             document: Any = json.loads(file.read_bytes())
+            match document:
+                case {"origin": str(origin), "expires_at_s": float(expires_at_s), "user": int() | None as owner}:
+                    link = LinkUser(owner)
+                case _:
+                    return None
+            if not link.is_for(user):
+                return None
             file.unlink()  # of two who try at once only one removes it
         except (OSError, ValueError):
-            return False
-        match document:
-            case {"origin": str(origin), "expires_at_s": float(expires_at_s)}:
-                return origin == self._origin and time.time() < expires_at_s
-            case _:
-                return False
+            return None
+        return link if origin == self._origin and time.time() < expires_at_s else None
 
 
 @dataclass(eq=False)
@@ -75,6 +91,7 @@ class Session:
     """One browser that is logged in. `notes` are sentences about what it did, by record."""
 
     ends_at_s: float
+    link: LinkUser = LinkUser()
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(TOKEN_BYTES))
     is_ended: bool = False
     notes: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
@@ -105,10 +122,11 @@ class Sessions:
     def failed(self) -> None:
         self._failures.spend(1.0)
 
-    def open(self) -> str:
+    def open(self, link: LinkUser | None = None) -> str:
         """A new session. Returns what the cookie holds."""
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
-        self._sessions[_hash(cookie)] = Session(self._clock() + SESSION_LASTS_S, clock=self._clock)
+        ends_at_s = self._clock() + SESSION_LASTS_S
+        self._sessions[_hash(cookie)] = Session(ends_at_s, link or LinkUser(), clock=self._clock)
         if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)[1].is_ended = True
         return cookie

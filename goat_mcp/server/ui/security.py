@@ -17,6 +17,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from goat_mcp.server.http.guard import Refusal
+from goat_mcp.server.http.socket_user import tcp_peer_user
 from goat_mcp.server.ui.login import session_of, with_session
 
 if TYPE_CHECKING:  # the parts hold the pages, which show what is refused
@@ -103,6 +104,12 @@ def cookie_name(scope: Scope) -> str:
     return f"goat_mcp_ui_{port}"
 
 
+def user_of(scope: Scope) -> int | None:
+    """Who runs the browser, if it is on this machine and the system says it. Blocking."""
+    peer, own = scope.get("client"), scope.get("server")
+    return tcp_peer_user((peer[0], peer[1]), (own[0], own[1])) if peer and own and own[1] else None
+
+
 @dataclass
 class SessionGate:
     """Lets nobody pass without a session, except to log in and to what looks the same for everybody."""
@@ -119,6 +126,10 @@ class SessionGate:
             return
         cookie = cookie_parser("; ".join(values_of(scope["headers"], b"cookie"))).get(cookie_name(scope), "")
         session = self.parts.sessions.find(cookie) if cookie else None
+        if session is not None and session.link.user is not None:
+            # A browser shows its cookies for 127.0.0.1 to every port of it, so to other users' servers, too.
+            user = await anyio.to_thread.run_sync(user_of, scope)
+            session = session if session.link.is_for(user) else None
         if session is None:
             answer = self.parts.pages.error(
                 Request(scope), 401, "You are not logged in", "Run goat-mcp ui again; it opens a new link."

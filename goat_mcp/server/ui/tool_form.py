@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -52,7 +52,7 @@ def _takes_nothing(schema: Mapping[str, Any]) -> bool:
 def _field(id: str, name: str, schema: Mapping[str, Any], *, is_required: bool) -> Field:
     schema = _without_null(schema)
     kind, choices = "json", tuple[tuple[str, str], ...]()
-    values: list[Any] = items(schema.get("enum")) if "enum" in schema else []
+    values: Sequence[Any] = items(schema.get("enum")) if "enum" in schema else []
     if "const" in schema:
         values = [schema["const"]]
     if values and len(values) <= MAX_CHOICES:

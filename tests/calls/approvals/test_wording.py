@@ -73,7 +73,9 @@ def test_a_long_diff_is_cut_with_the_count_of_the_rest() -> None:
 
 
 def test_why_there_is_no_diff_is_one_line() -> None:
-    assert lines_of(replace(EDIT, diff="no diff: the file was not read"))[-1] == "Diff: no diff: the file was not read"
+    assert lines_of(replace(EDIT, diff="no diff: /A was not read"))[-1] == "No diff: /A was not read"
+    assert lines_of(replace(EDIT, diff="a: 2 bytes become 3"))[-1] == "Diff: a: 2 bytes become 3"
+    assert lines_of(replace(EDIT, diff=""))[-1] == "    Risk: none"
 
 
 def test_a_choice_for_good_says_so() -> None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from goat_mcp.files.changes.review import shown_diff
+from goat_mcp.files.changes.shown_diff import shown_diff
 
 
 @pytest.mark.parametrize(

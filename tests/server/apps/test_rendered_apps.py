@@ -19,6 +19,14 @@ from tests.server.apps.rendering import rendered
 from tests.server.apps.test_apps import host, waiting
 
 pytestmark = pytest.mark.anyio
+
+
+def serving_page(folder: Path, page: str) -> None:
+    """As if this process served the page, by its status document."""
+    document = {"pid": os.getpid(), "workspace": list[str](), "upstreams": list[Any](), "page": page}
+    ProcessFiles(StateDirectory(folder / "state")).write(document)
+
+
 DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new"
 
 
@@ -59,9 +67,8 @@ async def test_nothing_is_asked_again_once_nothing_waits(tmp_path: Path) -> None
 
 async def test_the_button_opens_the_page_that_runs_at_the_record(tmp_path: Path) -> None:
     record = waiting(tmp_path)
-    files = ProcessFiles(StateDirectory(tmp_path / "state"))
     async with host(tmp_path) as client:
-        files.write({"pid": os.getpid(), "page": "http://127.0.0.1:8765/ui"})
+        serving_page(tmp_path, "http://127.0.0.1:8765/ui")
         async with rendered(client, "show_approvals", tmp_path) as app:
             await app.frame.get_by_role("button", name="Decide on the page").click()
             await app.page.wait_for_timeout(100)
@@ -75,7 +82,7 @@ async def test_the_button_opens_the_page_that_runs_at_the_record(tmp_path: Path)
 async def test_there_is_no_button_without_a_page_on_this_machine(tmp_path: Path, page: str) -> None:
     waiting(tmp_path)
     async with host(tmp_path) as client:
-        ProcessFiles(StateDirectory(tmp_path / "state")).write({"pid": os.getpid(), "page": page})
+        serving_page(tmp_path, page)
         async with rendered(client, "show_approvals", tmp_path) as app:
             await app.shows("Allow Bash?")
             buttons = await app.frame.get_by_role("button").count()
