@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def ui(no_open: bool, port: int | None, as_json: bool) -> None:
     """Open the page: what waits for you, what runs, what was done.
 
-    If a `goat-mcp serve --http` of yours runs on this machine, its page is opened. Otherwise this command serves the
-    page until Ctrl-C. The link opens it once, within a minute; run the command again for another one.
+    If a `goat-mcp serve --http` of yours runs here, its page is opened. Otherwise this command serves the page until
+    Ctrl-C, for this machine alone. The link opens it once, within a minute; run the command again for another one.
     """
     refuse_if_run_by_a_model("open the page")
     state = StateDirectory.default()
@@ -50,9 +50,9 @@ def _user(*, opens: bool) -> int | None:
 
 
 def _running_page() -> str | None:
-    """Where a server on this machine has the page."""
-    pages = [str(document.get("page", "")) for document in running()]
-    return next((page for page in pages if page and _is_loopback(page)), None)
+    """Where a server of this user has the page: on an address of this machine alone, if there is one."""
+    pages = [page for document in running() if (page := str(document.get("page", "")))]
+    return min(pages, key=lambda page: not _is_loopback(page), default=None)
 
 
 def _is_loopback(url: str) -> bool:

@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from goat_mcp.cli.main import app
 from goat_mcp.core import posix
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.processes.process_guard import MARKER_VARIABLE
@@ -89,6 +91,7 @@ def served(folder: Path, *words: str) -> Generator[tuple[subprocess.Popen[str], 
         yield server, port
 
 
+@pytest.mark.posix_only("ends it with a signal")
 def test_the_link_opens_the_page_once_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     with started(tmp_path, "ui", "--no-open", "--json") as process:
         link = link_of(process)
@@ -122,6 +125,7 @@ def test_the_port_is_the_one_that_is_named(tmp_path: Path) -> None:
         assert urlsplit(link_of(process)).netloc == f"127.0.0.1:{port}"
 
 
+@pytest.mark.posix_only("its browser is a script")
 def test_a_browser_is_started_with_the_link_as_one_argument(tmp_path: Path) -> None:
     opened = tmp_path / "opened"
     program = tmp_path / "browser"
@@ -139,6 +143,7 @@ def test_a_browser_is_started_with_the_link_as_one_argument(tmp_path: Path) -> N
             assert client.get("/ui").status_code == 200
 
 
+@pytest.mark.posix_only("ends it with a signal")
 def test_a_running_server_has_the_page_and_the_command_opens_it(tmp_path: Path) -> None:
     with served(tmp_path) as (server, port):
         until(lambda: bool(page_of(tmp_path)))
@@ -172,6 +177,21 @@ def test_a_server_without_the_page_serves_none_and_the_command_serves_its_own(tm
         assert httpx.get(f"http://127.0.0.1:{port}/ui").status_code == 404
         with started(tmp_path, "ui", "--no-open", "--json") as command:
             assert urlsplit(link_of(command)).port != port
+
+
+def test_a_page_for_this_machine_alone_comes_before_one_that_others_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = ["http://192.0.2.1:8765/ui", "", "http://127.0.0.1:8766/ui"]
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path))
+    for shown, expected in ((pages, "127.0.0.1:8766"), (pages[:2], "192.0.2.1:8765")):
+        documents = [{"pid": 1, "page": page} for page in shown]
+        monkeypatch.setattr("goat_mcp.cli.ui.running", documents.copy)
+
+        result = CliRunner().invoke(app, ["ui", "--no-open", "--json"], prog_name="goat-mcp")
+
+        link: str = json.loads(result.output)["url"]
+        assert urlsplit(link).netloc == expected
 
 
 def test_a_command_that_a_model_runs_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from goat_mcp.calls.approvals.record import Kind, Request, Status
@@ -50,10 +51,7 @@ async def test_two_servers_send_each_record_once_and_share_the_answers(launch: L
     bot = OneReader()
     store = ApprovalStore(StateDirectory(launch.folder / "state"))
     async with answering(bot.answer) as wire:
-        chat = {"token": "${env:BOT_TOKEN}", "chat": CHAT, "user": USER, "base_url": wire.url}
-        approval = {"notify": [{"telegram": chat}], "notify_after_s": 0}
-        options = ("--set", f"approval={json.dumps(approval)}")
-        started = replace(launch, options=options, variables={"BOT_TOKEN": TOKEN})
+        started = with_phone(launch, wire.url)
         async with connected(started, "legacy") as client:
             await client.list_tools()
             with http_goat(started):
@@ -73,6 +71,34 @@ async def test_two_servers_send_each_record_once_and_share_the_answers(launch: L
     assert len(bot.api.sent) == RECORDS
     assert bot.conflicts == 0
     assert bot.api.methods.count("editMessageText") == RECORDS
+
+
+async def test_if_the_server_that_reads_is_killed_another_one_reads_on(launch: Launch) -> None:
+    bot = OneReader()
+    store = ApprovalStore(StateDirectory(launch.folder / "state"))
+    async with answering(bot.answer) as wire:
+        started = with_phone(launch, wire.url)
+        with http_goat(started) as first:
+            id = store.add(_request(1)).id
+            await until(lambda: "getUpdates" in bot.api.methods)
+            async with connected(started, "legacy") as client:
+                await client.list_tools()
+                first.process.kill()
+                await anyio.to_thread.run_sync(first.process.wait)
+                ((number, (approve, _)),) = bot.api.buttons.items()
+                bot.api.press(number, approve["callback_data"], user=USER)
+                with anyio.fail_after(30):
+                    await until(lambda: not bot.api.buttons[number])
+
+    found = store.find(id)
+    assert (found.status, found.decided_by) == (Status.APPROVED, "telegram: Heidi")
+    assert len(bot.api.sent) == 1
+
+
+def with_phone(launch: Launch, url: str) -> Launch:
+    chat = {"token": "${env:BOT_TOKEN}", "chat": CHAT, "user": USER, "base_url": url}
+    approval = {"notify": [{"telegram": chat}], "notify_after_s": 0}
+    return replace(launch, options=("--set", f"approval={json.dumps(approval)}"), variables={"BOT_TOKEN": TOKEN})
 
 
 def _request(number: int) -> Request:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.http.guard import PAGE_PATH
+from goat_mcp.server.ui import calls, catalog, now, rules, servers, start
 from goat_mcp.server.ui.login import SESSION_LASTS_S, session_of
 from goat_mcp.server.ui.pages import Pages
 from goat_mcp.server.ui.parts import UiParts
@@ -40,7 +39,7 @@ VIEWS = (
     ("rules", "Rules"),
     ("start", "Start"),
 )
-"""Module of this package, and title. The first one is at `/ui`, the others at `/ui/NAME`."""
+"""Name and title. The first one is at `/ui`, the others at `/ui/NAME`."""
 
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -56,8 +55,8 @@ def ui_app(
     behind_login: Wrap = lambda app: app,
 ) -> ASGIApp:
     """`hosts` are the Host headers that the page is served at. `behind_login` wraps what only the owner reaches."""
-    routes, views = _views(parts)
-    parts.pages.views = views
+    parts.pages.views = [(PAGE_PATH if name == "now" else f"{PAGE_PATH}/{name}", title) for name, title in VIEWS]
+    routes = [route for view in (now, calls, servers, catalog, rules, start) for route in view.routes(parts)]
     shown = Starlette(
         routes=[*routes, Route("/ui/logout", _logout(parts), methods=["POST"])],
         exception_handlers={ToolError: _refused(parts.pages), HTTPException: _not_found(parts.pages)},
@@ -78,18 +77,6 @@ def ui_app(
         exception_handlers={HTTPException: _not_found(parts.pages)},
     )
     return PageGuard(SessionGate(anybody, behind_login(known), parts), hosts, is_loopback)
-
-
-def _views(parts: UiParts) -> tuple[list[Route], list[tuple[str, str]]]:
-    routes: list[Route] = []
-    views: list[tuple[str, str]] = []
-    for name, title in VIEWS:
-        if find_spec(f"{__package__}.{name}") is None:
-            continue
-        module: Any = import_module(f"{__package__}.{name}")
-        routes += module.routes(parts)
-        views.append((PAGE_PATH if name == "now" else f"{PAGE_PATH}/{name}", title))
-    return routes, views
 
 
 class _Caught:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
-from goat_mcp.calls.approvals.wording import CAREFUL_FACT
+from goat_mcp.calls.approvals.wording import CAREFUL_FACT, cut_diff
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.gateway.approvals.outcome import results_of
@@ -25,6 +25,8 @@ from goat_mcp.server.ui.security import form_of
 
 BY = "page"
 LATELY = 10
+MAX_WAITING = 50
+MAX_DIFF_LINES = 2000
 KINDS: Mapping[Kind, str] = {
     Kind.CALL: "Call",
     Kind.PLAN: "Plan",
@@ -85,7 +87,8 @@ async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[st
     is_answered = answered is not None and answered.status is not Status.WAITING
     return {
         "title": "Now",
-        "waiting": [_waiting(one) for one in waiting],
+        "waiting": [_waiting(one) for one in waiting[:MAX_WAITING]],
+        "count": len(waiting),
         "running": await running.running_data(parts, {one.call_id for one in waiting if one.call_id}),
         "lately": [_lately(one, results.get(one.id, "")) for one in lately],
         "answer": _lately(answered, results.get(answered.id, "")) if is_answered and answered is not None else None,
@@ -113,7 +116,7 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "at_s": approval.at_s,
         "expires_at_s": request.expires_at_s,
         "arguments": request.arguments,
-        "diff": diff_lines(request.diff),
+        "diff": diff_lines("\n".join(cut_diff(request.diff, MAX_DIFF_LINES))),
         "has_caller": bool(approval.call_id),
         "choices": [_choice(one) for one in request.choices or (Choice(ONCE, "Approve"),)],
     }

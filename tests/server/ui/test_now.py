@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, Verdict
-from goat_mcp.server.ui.now import diff_lines
+from goat_mcp.server.ui.now import MAX_WAITING, diff_lines
 from tests.server.ui.open_page import OpenPage, open_page, request_for
 
 pytestmark = pytest.mark.anyio
@@ -140,6 +140,18 @@ async def test_an_unknown_record_is_not_found(tmp_path: Path) -> None:
         answer = await page.post("/ui/approvals/00000000000000/approve", scope="once")
 
     assert answer.status_code == 404
+
+
+async def test_of_very_many_that_wait_the_oldest_are_shown(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as page:
+        for number in range(MAX_WAITING + 2):
+            added(page, request_for(f"Bash: number {number};"))
+
+        told = words((await page.client.get("/ui")).text)
+
+    assert f"Waits for you {MAX_WAITING + 2} " in told
+    assert "number 0;" in told and f"number {MAX_WAITING - 1};" in told and f"number {MAX_WAITING};" not in told
+    assert "2 more wait" in told
 
 
 async def test_an_empty_page_says_what_to_do_next(tmp_path: Path) -> None:
