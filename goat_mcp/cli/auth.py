@@ -6,14 +6,18 @@ import asyncio
 import json
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import click
 
+from goat_mcp.calls.approvals.record import DecidedBefore
 from goat_mcp.cli import flags
+from goat_mcp.cli.approve import BY
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import is_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -53,11 +57,14 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool,
 
     A browser is opened only from a terminal. If the browser is on another machine, paste the address that it ends at.
     """
+    from goat_mcp.gateway.approvals.user_queue import UserQueue
     from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
+    user = UserQueue(StateDirectory.default(), redactor)
+    seen_at_s, asked = time.time(), [one for one in user.logins.waiting() if one.facts["server"] == config.name]
     opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not is_run_by_a_model()
     try:
         upstream = _login_of(config, endpoint, settings, redactor)
@@ -66,6 +73,8 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool,
         raise ToolError(ErrorCode.AUTH, redactor.text(f"no login to {config.name}: {refused}")) from None
     except AuthServerDown as down:
         raise ToolError(ErrorCode.UPSTREAM_DOWN, redactor.text(f"no login to {config.name} now: {down}")) from None
+    with suppress(DecidedBefore):  # whatever was said meanwhile: the login is there
+        anyio.run(partial(user.queue.approve_all, asked, lambda: None, seen_at_s=seen_at_s, by=BY))
     if as_json:
         click.echo(json.dumps({"server": config.name, "logged_in": True, "kept_in": kept_in}))
         return

@@ -88,11 +88,7 @@ def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
     gateway = Gateway(settings, approval=settings.approval.by or Approval.HOST)
     document = gateway.status.document()
     # It is no server: these would speak of this very command.
-    told = {
-        name: value
-        for name, value in document.items()
-        if name not in ("pid", "transport", "started", "system", "running")
-    }
+    told = {name: value for name, value in document.items() if name not in ("pid", "transport", "started", "system")}
     return {**told, "upstreams": [{**entry, "since": None} for entry in told["upstreams"]]}
 
 

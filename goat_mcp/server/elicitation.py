@@ -51,8 +51,10 @@ def elicitor(channel: ClientChannel, progress: Progress | None, wait_limit_s: fl
                 try:
                     reply = await channel.ask(request, types.ElicitResult, opens_call=form.opens_call)
                     answer = form_answer(form, reply)
-                except MCPError:
-                    answer = Answer(Reply.UNAVAILABLE)
+                except MCPError as refused:
+                    # A client that is gone has no other way to be asked either.
+                    is_gone = refused.error.code == types.CONNECTION_CLOSED
+                    answer = Answer(Reply.UNANSWERED if is_gone else Reply.UNAVAILABLE)
             group.cancel_scope.cancel()
         return answer
 

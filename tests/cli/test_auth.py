@@ -7,11 +7,18 @@ import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import pytest
 
+from goat_mcp.calls.approvals.record import Status
+from goat_mcp.gateway.approvals.user_queue import approval_queue
+from goat_mcp.gateway.status.gateway_status import iso
+from goat_mcp.gateway.status.process_files import ProcessFiles
+from goat_mcp.state.directory import StateDirectory
 from tests.quick_start import goat_command
 from tests.upstreams.oauth.guarded_server import Guarded, guarded_server, where_it_ends
 
@@ -83,6 +90,27 @@ def test_logging_in_with_a_browser_listing_and_logging_out(tmp_path: Path) -> No
     assert "Logged out of web" in logged_out[0]
     assert (revoked, json.loads(left)) == (1, [])
     assert not (tmp_path / "opened").exists()  # nobody sat at a terminal
+
+
+def test_a_login_that_a_running_server_waits_for_is_in_the_queue_and_done_by_the_command(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    wants = {"name": "web", "reason_code": "auth_required", "detail": "HTTP 401", "since": iso(time.time() - 60)}
+    ProcessFiles(state).write({"pid": os.getpid(), "workspace": [str(tmp_path)], "upstreams": [wants]})
+    queue = approval_queue(state)
+    with guarded_server(tmp_path) as server:
+        upstreams = entries(tmp_path, server)
+        (found,) = anyio.run(queue.waiting)
+        process = start(tmp_path, "login", "web", "--upstreams", upstreams)
+        back = urlsplit(where_it_ends(address_of(process)))
+        honest = http.client.HTTPConnection(back.netloc, timeout=20)
+        honest.request("GET", f"{back.path}?{back.query}")
+        honest.getresponse().read()
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0, err
+    decided = queue.store.find(found.id)
+    assert (decided.status, decided.decided_by) == (Status.APPROVED, "terminal")
+    assert anyio.run(queue.waiting) == []  # although its server has not tried again
 
 
 def test_who_is_turned_away_at_the_page_reads_why(tmp_path: Path) -> None:

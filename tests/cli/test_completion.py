@@ -134,8 +134,8 @@ def test_a_broken_file_offers_nothing_and_says_nothing(home: Path, broken: str) 
 @pytest.mark.parametrize(
     ("line", "not_loaded"),
     [
-        ("call Gre", ("pydantic", "mcp", "goat_mcp.gateway", "rich")),
-        ("install cl", ("mcp", "goat_mcp.gateway", "rich")),
+        ("call Gre", ("pydantic", "mcp", "goat_mcp.gateway.gateway", "rich")),
+        ("install cl", ("mcp", "goat_mcp.gateway.gateway", "rich")),
     ],
 )
 def test_nothing_slow_is_loaded_for_it(home: Path, line: str, not_loaded: tuple[str, ...]) -> None:

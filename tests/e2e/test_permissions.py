@@ -13,15 +13,20 @@ from tests.e2e.wire import Wire, text_of
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
 
-async def test_over_http_a_command_needs_an_answer_and_nobody_there_means_no(launch: Launch) -> None:
-    with http_goat(launch) as goat:
+@pytest.mark.parametrize(
+    ("options", "code"), [(("approval.wait_s=0",), "E_APPROVAL_PENDING"), (("approval=deny",), "E_PERMISSION")]
+)
+async def test_over_http_a_command_needs_an_answer_and_nobody_there_means_no(
+    launch: Launch, options: Sequence[str], code: str
+) -> None:
+    with http_goat(replace(launch, options=("--set", *options))) as goat:
         async with connected(goat, "2026-07-28") as client:
             command = await client.call_tool("Bash", {"command": "touch ran"})
             read = await client.call_tool("Read", {"file_path": str(launch.workspace / "notes.md")})
 
     said = text_of(command.model_dump(mode="json", by_alias=True))
     assert command.is_error
-    assert "[E_PERMISSION]" in said
+    assert f"[{code}]" in said
     assert "Bash" in said
     assert "allow" in said
     assert not read.is_error

@@ -164,11 +164,12 @@ async def test_DEF_3_a_rule_against_call_tool_holds_for_whatever_it_calls(
     tmp_path: Path, mode: str, effect: str
 ) -> None:
     rules = {effect: ["call_tool"], "allow": ["mcp__good__echo"]}
-    async with behind_search(tmp_path, mode, permissions=rules) as client:
+    async with behind_search(tmp_path, mode, permissions=rules, approval={"wait_s": 0}) as client:
         called = await through(client, "mcp__good__echo", {"text": "hello"})
         direct = await client.call_tool("mcp__good__echo", {"text": "hello"})
 
-    assert called.structured_content["error"]["code"] == "E_PERMISSION" and "rule call_tool" in text_of(called)
+    refused = {"deny": "E_PERMISSION", "ask": "E_APPROVAL_PENDING"}[effect]
+    assert called.structured_content["error"]["code"] == refused and "rule call_tool" in text_of(called)
     assert text_of(direct) == "hello"
 
 

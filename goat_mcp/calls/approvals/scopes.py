@@ -30,7 +30,7 @@ from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.files.workspace.protected import protected_reason
 
 ONCE, SESSION, ALWAYS = "once", "session", "always"
-EDITS, COMMAND, SERVER_READS, SERVER = "edits", "command", "server_reads", "server"
+EDITS, WORKSPACE, COMMAND, SERVER_READS, SERVER = "edits", "workspace", "command", "server_reads", "server"
 COMMAND_FACT = "command"
 """The member of a request's facts with the words of its command, if their beginning may be allowed."""
 _TITLE_CHARS = 1_000
@@ -46,18 +46,29 @@ def choices_for(
     *,
     asked_by_rule: bool = False,
     listed: ListedSpecs = tuple,
+    is_confined: bool = False,
     redactor: Redactor | None = None,
 ) -> tuple[Choice, ...]:
     """`narrowest` are the rules that would let just this call pass again.
 
     `asked_by_rule`: an ask rule, the protection of a path or a hook asks. No allow rule lifts that, so only this call
-    can be allowed. A choice whose rules would not let this very call pass, or hold a secret, is left out.
+    can be allowed. `is_confined`: a sandbox would keep commands inside the workspace, without network. A choice whose
+    rules would not let this very call pass, or hold a secret, is left out.
     """
     once = Choice(ONCE, wording.ONCE)
     if asked_by_rule:
         return (once,)
     place = f" in {call.directory}" if call.directory else ""
-    wider = () if call.runs else (*_edits(call), *_command(call, place, redactor), *_server(call, listed))
+    wider = (
+        ()
+        if call.runs
+        else (
+            *_edits(call),
+            *(_workspace(call) if is_confined else ()),
+            *_command(call, place, redactor),
+            *_server(call, listed),
+        )
+    )
     found = [*_narrow(call, narrowest, place), *(one for one in wider if _lets_pass(one.rules, call))]
     return (once, *(one for one in found if redactor is None or not _has_secret(one, redactor)))
 
@@ -74,12 +85,29 @@ def _narrow(call: Call, rules: Sequence[str], place: str) -> Sequence[Choice]:
 
 def _edits(call: Call) -> Sequence[Choice]:
     """Of a rule about Edit: it holds for every tool that changes files."""
-    roots = [root for root in dict.fromkeys(call.roots) if root.strip("/")]
+    roots = _roots(call)
     if call.spec.rule_name not in FILE_WRITERS or any(_is_protected(path, roots) for path in call.paths):
         return ()
-    rules = tuple(f"Edit({exact_path_pattern(root)}/**)" for root in roots)
     shown = _shown(", ".join(roots))
-    return (Choice(EDITS, f"{wording.FOR_SESSION}: all edits of files in {shown}", rules),)
+    return (Choice(EDITS, f"{wording.FOR_SESSION}: all edits of files in {shown}", _edit_rules(roots)),)
+
+
+def _workspace(call: Call) -> Sequence[Choice]:
+    """What a sandboxed command could change anyway: one question for the work on a project."""
+    roots = _roots(call)
+    if call.spec.rule_name != "Bash" and not _edits(call):
+        return ()
+    shown = _shown(", ".join(roots))
+    title = f"{wording.FOR_SESSION}: all edits of files in {shown}, and all commands: the sandbox keeps them in there"
+    return (Choice(WORKSPACE, f"{title}, without network", (*_edit_rules(roots), "Bash")),) if roots else ()
+
+
+def _roots(call: Call) -> Sequence[str]:
+    return [root for root in dict.fromkeys(call.roots) if root.strip("/")]
+
+
+def _edit_rules(roots: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"Edit({exact_path_pattern(root)}/**)" for root in roots)
 
 
 def _is_protected(path: str, roots: Sequence[str]) -> bool:

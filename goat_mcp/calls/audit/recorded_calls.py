@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 from goat_mcp.calls.audit.records import CallFilter, plain_name
+from goat_mcp.core.errors import ErrorCode
 
 _WANTED = (
     "call_id, at_s, ended_at_s, pid, session, principal, client, server, tool, decision, rule, decided_by, arguments, "
@@ -154,21 +155,30 @@ class RuleUse(NamedTuple):
 
 
 def decided_by_rules(path: Path, since_s: float) -> dict[str, RuleUse]:
-    """By what `CallRecord` holds as the rule: `rule Bash(ls)`, `rule Bash(ls), allowed once by the user`. Reads the
-    index alone. Raises `UnreadableRecord`."""
-    query = """
-        WITH RECURSIVE found (rule) AS (
-            SELECT min(rule) FROM calls WHERE rule >= 'rule ' AND rule < 'rule!'
+    """By what decided: `rule Bash(ls)`, or `rule Bash(ls), allowed once by the user`. A refusal is recorded with its
+    code before that, which is left out here. Reads the index alone. Raises `UnreadableRecord`."""
+    begins = [(f"{code}rule ", f"{code}rule!") for code in ("", *(f"{code}: " for code in ErrorCode))]
+    query = f"""
+        WITH RECURSIVE begins (low, high) AS (VALUES {", ".join(["(?, ?)"] * len(begins))}),
+        found (rule, high) AS (
+            SELECT (SELECT min(rule) FROM calls WHERE rule >= low AND rule < high), high FROM begins
             UNION ALL
-            SELECT (SELECT min(rule) FROM calls WHERE rule > found.rule AND rule < 'rule!')
+            SELECT (SELECT min(rule) FROM calls WHERE rule > found.rule AND rule < high), high
             FROM found WHERE found.rule IS NOT NULL LIMIT ?)
         SELECT rule,
             (SELECT count(*) FROM (
                 SELECT 1 FROM calls WHERE calls.rule = found.rule AND at_s >= ? LIMIT ?)) AS calls,
             (SELECT max(at_s) FROM calls WHERE calls.rule = found.rule AND at_s >= ?) AS last_s
         FROM found WHERE rule IS NOT NULL"""
-    rows = _rows(path, query, MAX_COUNTED, since_s, MAX_COUNTED, since_s)
-    return {str(row["rule"]): RuleUse(row["calls"], row["last_s"]) for row in rows if row["calls"]}
+    limits = (MAX_COUNTED, since_s, MAX_COUNTED, since_s)
+    uses: dict[str, RuleUse] = {}
+    for row in _rows(path, query, *(text for pair in begins for text in pair), *limits):
+        text = str(row["rule"])
+        rule = text if text.startswith("rule ") else text.partition(": ")[2]
+        if row["calls"]:
+            before = uses.get(rule, RuleUse(0, 0.0))
+            uses[rule] = RuleUse(before.calls + row["calls"], max(before.last_s, row["last_s"]))
+    return uses
 
 
 def _cursor(text: str) -> list[float]:

@@ -16,6 +16,7 @@ from goat_mcp.calls.approvals.scopes import (
     SERVER,
     SERVER_READS,
     SESSION,
+    WORKSPACE,
     chosen_verdict,
 )
 from goat_mcp.calls.permissions.patterns import exact_path_pattern
@@ -31,6 +32,7 @@ _VALUES: Mapping[str, tuple[str, bool]] = {
     ALLOW_SESSION: (SESSION, False),
     ALLOW_ALWAYS: (ALWAYS, False),
     "allow_edits": (EDITS, False),
+    "allow_workspace": (WORKSPACE, False),
     "allow_command": (COMMAND, False),
     "always_command": (COMMAND, True),
     "allow_server_reads": (SERVER_READS, False),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from goat_mcp.calls.approvals.asking import AsksPerson, FormOnly
 from goat_mcp.calls.approvals.call_request import request_for_call
 from goat_mcp.calls.approvals.record import Verdict
-from goat_mcp.calls.approvals.scopes import choices_for
+from goat_mcp.calls.approvals.scopes import WORKSPACE, choices_for
 from goat_mcp.calls.permissions.approval import narrowest_rules
 from goat_mcp.calls.permissions.decide import Decision, decide
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
@@ -37,6 +37,10 @@ _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
 
 def _is_confined() -> str:
     return ""
+
+
+def _no_sandbox() -> bool:
+    return False
 
 
 def _nowhere(ctx: ToolContext, workdir: str) -> str:
@@ -73,6 +77,8 @@ class Permission:
     """Why commands would run without the sandbox that the settings want for them; empty if all is well."""
     shell_directory: Callable[[ToolContext, str], str] = _nowhere
     """Where a command of a call would begin, which may name a `workdir`."""
+    keeps_commands_inside: Callable[[], bool] = _no_sandbox
+    """Whether a sandbox keeps commands that run unasked inside the workspace, without network."""
     approvals: AsksPerson = field(default_factory=FormOnly)
     scope_id: str = ""
     """Of the workspace, for what is remembered about it."""
@@ -151,6 +157,7 @@ class Permission:
                 narrowest_rules(call),
                 asked_by_rule=decision.by_rule,
                 listed=lambda: self.listed(ctx),
+                is_confined=self.keeps_commands_inside(),
                 redactor=self.redactor,
             )
             request = request_for_call(
@@ -208,6 +215,8 @@ class Permission:
         return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
 
     def _grant(self, verdict: Verdict, directory: str, ctx: ToolContext) -> None:
+        if verdict.scope == WORKSPACE:
+            directory = ""  # the sandbox is the same everywhere in it
         granted = [parse_rule(text, origin="granted to this session") for text in verdict.rules]
         self.modes.grant(_session(ctx), [replace(rule, directory=directory) for rule in granted])
 

@@ -175,6 +175,14 @@ class Sandbox:
         choice = self._choose()
         return "" if choice.confinement is not None else choice.passed_over
 
+    def keeps_commands_inside(self) -> bool:
+        """Whether commands that run unasked reach nothing outside the workspace, and no network. Makes a trial, too."""
+        options = self.options
+        if options.sandbox is SandboxMode.OFF or options.sandbox_network is not Network.DENY or options.sandbox_write:
+            return False
+        choice = self._choose()
+        return choice.confinement is not None and not choice.confinement.limits
+
     @property
     def limits(self) -> tuple[str, ...]:
         """What the chosen confinement does not protect, in words; empty before the first trial."""

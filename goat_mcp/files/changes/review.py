@@ -140,6 +140,21 @@ class NoAudit:
         return nullcontext(list[str]())
 
 
+class Decisions(Protocol):
+    """Where else a change can be decided about: the first decision counts."""
+
+    def deciding(self, staged: StagedChange, *, apply: bool, by: str) -> AbstractAsyncContextManager[None]:
+        """Around carrying a decision out. Raises `ToolError` if somebody else was first."""
+        ...
+
+
+class DecidedHereOnly:
+    """For a review that nobody else decides in, and for those who have asked already."""
+
+    def deciding(self, staged: StagedChange, *, apply: bool, by: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+
 REVIEW_URI = "goat://review"
 OWNER = LOCAL
 """Who is at the terminal, or has started us over stdio: the user, who decides about everybody's changes."""
@@ -174,6 +189,7 @@ class Review:
     workspace: Workspace
     announcements: Announcements
     record: ChangeAudit = field(default_factory=NoAudit)
+    decisions: Decisions = field(default_factory=DecidedHereOnly)
 
     def oldest_first(self, principal: str) -> list[StagedChange]:
         return [staged for staged in self.queue.oldest_first() if self._is_shown(staged, principal)]
@@ -209,7 +225,10 @@ class Review:
         """
         async with self.record.user_action("review apply", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
-            async with self.workspace.lock(staged.path):
+            async with (
+                self.workspace.lock(staged.path),
+                self.decisions.deciding(staged, apply=True, by=decider.where),
+            ):
                 not_kept = await anyio.to_thread.run_sync(self._apply, id, decider.principal)
         self.announce(id, staged.author.principal)
         return staged, not_kept
@@ -218,7 +237,8 @@ class Review:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
         async with self.record.user_action("review reject", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
-            await anyio.to_thread.run_sync(self.queue.remove, id)
+            async with self.decisions.deciding(staged, apply=False, by=decider.where):
+                await anyio.to_thread.run_sync(self.queue.remove, id)
         self.announce(id, staged.author.principal)
         return staged
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import anyio.to_thread
@@ -13,6 +14,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from goat_mcp.upstreams.oauth.login_store import LoginStore
 from goat_mcp.upstreams.status import ReasonCode
 
 
@@ -25,7 +27,10 @@ class LoginSource:
 
     def waiting(self) -> Sequence[Request]:
         found: dict[str, Request] = {}
+        logins = LoginStore(self._state).all()
         for server, upstream in self._logged_out():
+            if any(one.server == upstream["name"] and one.obtained_at_s >= _since_s(upstream) for one in logins):
+                continue  # its server has not tried again yet
             request = self._request(server, upstream)
             found.setdefault(request.subject, request)
         return list(found.values())
@@ -71,6 +76,11 @@ class LoginSource:
 def login_subject(name: str, since: str = "") -> str:
     """Of one time that it wants one: a denial holds until it wants a login the next time."""
     return f"{name}:{since}"
+
+
+def _since_s(upstream: Mapping[str, Any]) -> float:
+    since = upstream.get("since")
+    return datetime.fromisoformat(since).timestamp() if since else 0.0
 
 
 def _command(upstream: Mapping[str, Any]) -> str:

@@ -140,6 +140,7 @@ class OnDemand:
                 RememberedRules(s.state, s.spill.scope, s.telemetry.warning),
                 lambda: s.sandbox().why_unconfined(),
                 shell_directory,
+                lambda: s.sandbox().keeps_commands_inside(),
                 self._asks_person(),
                 s.spill.scope,
                 s.redactor,

@@ -173,15 +173,20 @@ class Services:
     def _plan_queue(self) -> PlanQueue:
         from goat_mcp.calls.approvals.plan_queue import PlanQueue
         from goat_mcp.calls.approvals.store import ApprovalStore
+
+        return PlanQueue(ApprovalStore(self.state, self.telemetry.warning), self.spill.scope, self._shown)
+
+    def _shown(self, text: str) -> str:
         from goat_mcp.files.documents.visible_text import make_visible
 
-        store = ApprovalStore(self.state, self.telemetry.warning)
-        return PlanQueue(store, self.spill.scope, lambda text: make_visible(self.redactor.text(text)))
+        return make_visible(self.redactor.text(text))
 
     def _changes(self) -> FileChanges:
+        from goat_mcp.calls.approvals.store import ApprovalStore
         from goat_mcp.files.changes.journal import Journal, JournalLimits
         from goat_mcp.files.changes.review import Review, StagedChanges
         from goat_mcp.files.changes.staged_files import FileChanges
+        from goat_mcp.gateway.approvals.change_source import QueuedDecisions
 
         def warn(path: Path) -> None:
             self.telemetry.warning("damaged record set aside", path=str(path))
@@ -189,7 +194,8 @@ class Services:
         options = self.settings.files
         journal = Journal(self.state, JournalLimits(options.journal_bytes, options.journal_days), warn)
         staged = StagedChanges(self.state, warn)
-        review = Review(staged, journal, self.workspace, self.announcements, self.audit)
+        decisions = QueuedDecisions(ApprovalStore(self.state, self.telemetry.warning), self._shown)
+        review = Review(staged, journal, self.workspace, self.announcements, self.audit, decisions)
         written = None
         if options.git_stage == "on":
             from goat_mcp.agents.repository_git import GitStager, RepositoryGit

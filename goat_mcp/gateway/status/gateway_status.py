@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.sandbox import SandboxState
 
 STATUS_URI = "goat://status"
-_OPERATORS = ("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys", "running")
+_OPERATORS = ("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
 _OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
@@ -117,7 +117,8 @@ class GatewayStatus:
     ) -> dict[str, Any]:
         """What may be shown. Whoever is not the operator sees no stderr, and nothing of how it is
         set up: files, rules, hooks, where upstreams are. Nobody sees a server that `shows` says is hidden (PRF-2)."""
-        raw = self._without_hidden(self.raw(), shows)
+        # What runs is for the user's own programs, which read the file.
+        raw = self._without_hidden(_without(self.raw(), ("running",)), shows)
         if not for_operator:
             return with_ages(self.without_secrets(_for_anybody(raw)), time.time())
         from goat_mcp.gateway.status.system_features import as_document, system_features  # loaded when somebody asks

@@ -270,7 +270,7 @@ def _summary(call: Mapping[str, Any]) -> str:
     if given is None:
         return f"{call['args_chars']} characters, not kept"
     texts = (f"{name}: {_text(value)[:SHOWN_ARGUMENT_CHARS]}" for name, value in given.items())
-    return one_line("  ".join(texts), SHOWN_ARGUMENT_CHARS)
+    return one_line("; ".join(texts), SHOWN_ARGUMENT_CHARS)
 
 
 def _text(value: Any) -> str:

@@ -31,6 +31,7 @@ from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
 from goat_mcp.server.ui.pins import PinsView
 from goat_mcp.server.ui.security import form_of
+from goat_mcp.server.ui.server_logins import ServerLogins
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
 from goat_mcp.upstreams.status import ReasonCode
 
@@ -49,6 +50,7 @@ class ServersView:
         self.parts = parts
         self.tools = KnownTools()
         self.pins = PinsView(parts.state)
+        self.logins = ServerLogins()
 
 
 def routes(parts: UiParts) -> list[Route]:
@@ -68,7 +70,11 @@ def routes(parts: UiParts) -> list[Route]:
     async def act(request: Request) -> Response:
         form = form_of(request)
         name, step = form.get("server", ""), form.get("do", "")
-        session_of(request.scope).note(f"server {name}", await done(parts, name, step))
+        if step == "login":
+            note = await view.logins.begin(await parts.gateway(), name)
+        else:
+            note = await done(parts, name, step)
+        session_of(request.scope).note(f"server {name}", note)
         return back_to(path_of(name))
 
     return [
@@ -113,6 +119,8 @@ async def server_data(view: ServersView, name: str) -> dict[str, Any]:
     pins = await anyio.to_thread.run_sync(view.pins.of, one["server"], approvals)
     return {
         "server": one,
+        "login_page": view.logins.address_of(name),
+        "login_outcome": gateway.redactor.text(view.logins.outcome_of(name)),
         "tools": [_tool(tool) for tool in tools[:MAX_TOOLS]],
         "tokens": sum(tool.tokens for tool in tools if tool.is_on),
         "pins": pins,
@@ -156,10 +164,7 @@ async def _is_published(parts: UiParts) -> bool:
 
 
 async def _done_here(gateway: Gateway, name: str, step: str) -> list[str]:
-    if step == "stop":
-        status = gateway.upstreams.stopped(name)
-    else:
-        status = await gateway.upstreams.restarted(name, ANSWERS_WITHIN_S)
+    status = await gateway.upstreams.restarted(name, None if step == "stop" else ANSWERS_WITHIN_S)
     if status is None:
         return []
     facts = {"reason_code": str(status.reason_code), "detail": gateway.redactor.text(status.detail)}

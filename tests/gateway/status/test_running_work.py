@@ -188,6 +188,7 @@ async def test_a_long_command_is_in_the_status_and_a_request_ends_it_within_half
         context = ToolContext(call_id="fedcba9876543210", client_name="editor", wants_progress=True)
         call = asyncio.create_task(gateway.call("Bash", {"command": "sleep 300"}, context))
         (shown,) = await until(files, bool)
+        for_clients = gateway.status.document()
         began_s = time.monotonic()
         request = UserRequest(gateway.state, RequestKind.CANCEL, shown["id"])
         answer = await answered(request)
@@ -201,6 +202,7 @@ async def test_a_long_command_is_in_the_status_and_a_request_ends_it_within_half
     assert took_s < 2  # 0.5 s and what a busy machine adds
     assert result.error_code == "E_CANCELLED"
     assert after == []
+    assert "running" not in for_clients  # a client reads it as goat://status
     assert list((gateway.state.path / "requests").iterdir()) == []
     gateway.audit.close()
     with sqlite3.connect(gateway.state.path / "calls.db") as calls:

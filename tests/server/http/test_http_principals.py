@@ -100,7 +100,7 @@ async def serving(
     folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str = "bypassPermissions"
 ) -> AsyncGenerator[tuple[Client, Client]]:
     monkeypatch.setattr(http, "StaticToken", TwoTokens)
-    settings = settings_of({"workspace": [str(folder)], "mode": mode}, "the test")
+    settings = settings_of({"workspace": [str(folder)], "mode": mode, "approval": {"wait_s": 0}}, "the test")
     gateway = Gateway(settings, approval=Approval.ELICIT, state=StateDirectory(folder.parent / "state"))
     listening = anyio.Event()
     urls: list[str] = []

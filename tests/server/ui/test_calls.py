@@ -57,7 +57,7 @@ async def test_a_call_is_listed_with_who_what_how_and_why_newest_first(tmp_path:
 
     assert listed(text) == ["b2", "a1"]
     shown = words(text)
-    for part in ("mcp__files__move", "cursor 1.2", 'from: x to: ["y"]', "allow by mode default", "ok"):
+    for part in ("mcp__files__move", "cursor 1.2", 'from: x; to: ["y"]', "allow by mode default", "ok"):
         assert part in shown
     for part in ("E_BLOCKED", "deny by rule Bash(rm *)"):
         assert part in shown

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.types import Scope
 
 from goat_mcp.server.ui import app, login, security
 from goat_mcp.server.ui.login import LINK_LASTS_S, MAX_SESSIONS, SESSION_LASTS_S, LoginLinks, Sessions
@@ -118,8 +119,12 @@ async def test_a_link_for_a_users_browser_and_its_session_are_of_no_use_to_anoth
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts, browsers_user = page_parts(tmp_path), 1001
+
+    def user_of(scope: Scope) -> int:
+        return browsers_user
+
     for module in (app, security):
-        monkeypatch.setattr(module, "user_of", lambda scope: browsers_user)
+        monkeypatch.setattr(module, "user_of", user_of)
     link = parts.links.new(1000)
     async with stranger(parts) as client:
         by_another = await client.get(link)
@@ -135,8 +140,11 @@ async def test_a_link_for_a_users_browser_and_its_session_are_of_no_use_to_anoth
 
 
 async def test_a_link_that_is_printed_is_for_every_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def another(scope: Scope) -> int:
+        return 1001
+
     parts = page_parts(tmp_path)
-    monkeypatch.setattr(app, "user_of", lambda scope: 1001)
+    monkeypatch.setattr(app, "user_of", another)
     async with stranger(parts) as client:
         assert (await client.get(parts.links.new())).status_code == 200
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.calls.permissions.remembered import RememberedRules
+from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.build.working_directories import scope_of
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.private_file import no_warning
@@ -78,6 +79,21 @@ async def test_each_rule_says_what_it_means_where_it_stands_and_what_it_decided_
     assert allow.startswith("allow Bash(npm run *) allowed without asking: commands like")
     assert f"{own_file}:{line['Bash(npm run *)']} 2 , last" in allow
     assert 'href="/ui/calls?text=Bash%28npm%20run%20%2A%29"' in text or "text=Bash%28npm+run+%2A%29" in text
+
+
+async def test_what_a_rule_has_really_refused_is_counted_with_it(tmp_path: Path, own_file: Path) -> None:
+    work = working_as_written(
+        tmp_path, own_file, {"deny": ["Bash(curl *)"], "ask": ["Bash(git push *)"]}, approval="deny"
+    )
+    commands = ("curl https://example.org", "curl -I https://example.org", "git push")
+    async with work.gateway.running(), open_page(work.state, **work.parts) as page:
+        for number, command in enumerate(commands):
+            ctx = ToolContext(call_id=str(number), session_key="stdio")
+            assert (await work.gateway.call("Bash", {"command": command}, ctx)).is_error
+        work.gateway.audit.close()
+        deny, ask = rows(await read(page, "/ui/rules"))
+
+    assert " 2 , last" in deny and " 1 , last" in ask
 
 
 async def test_without_rules_the_view_says_how_to_write_one(tmp_path: Path, own_file: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from goat_mcp.calls.approvals.record import Kind
 from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.approvals.user_queue import approval_queue
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.server.run import publish_status
@@ -24,10 +26,12 @@ from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
-from tests.server.ui.open_page import OpenPage, open_page, request_for
+from tests.server.logging_in import visit
+from tests.server.ui.open_page import OpenPage, open_page
 from tests.server.ui.test_now import words
 from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import server
+from tests.upstreams.oauth.guarded_server import guarded_server
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +82,7 @@ async def page_over(
             with anyio.fail_after(WAIT_S):
                 while not await anyio.to_thread.run_sync(ProcessFiles(state).running):  # noqa: ASYNC110  # a file
                     await anyio.sleep(0.05)
-        async with open_page(state.path, gateway=made) as page:
+        async with open_page(state.path, gateway=made, queue=approval_queue(state)) as page:
             yield page, gateway
         group.cancel_scope.cancel()
 
@@ -106,7 +110,7 @@ async def test_each_server_is_shown_with_its_state_and_why_it_is_down_in_the_wor
 
     assert "raw ready 6 process" in told
     assert "Its process could not be started, or ended before it answered." in one
-    assert "goat-mcp logs SERVER" in one
+    assert "goat-mcp logs shop" in one
     assert "no such table: &lt;b&gt;prices&lt;/b&gt;" in one
     assert "Last failure" in one
     assert "<b>prices" not in html and "style=" not in html
@@ -167,7 +171,7 @@ async def test_disable_and_enable_write_the_users_own_file() -> None:
         on = json.loads(file.read_text())["mcpServers"]["raw"].get("disabled")
 
     assert (off, on) == (True, None)
-    assert "Its entry says `disabled: true`." in told
+    assert "Its entry says disabled: true." in told
 
 
 async def test_what_cannot_be_done_is_an_error_in_words() -> None:
@@ -190,11 +194,9 @@ async def test_what_changed_since_it_was_pinned_is_shown_side_by_side_and_flagge
         told = await shown(page, "/ui/servers/lab", "Careful")
         listed = words((await page.client.get("/ui/servers")).text)
         html = (await page.client.get("/ui/servers/lab")).text
-        request = request_for(
-            kind=Kind.DEFINITION, facts={"server": "lab", "names": ["mcp__lab__measure"]}, subject="lab:x", choices=()
-        )
-        approval = page.parts.queue.store.add(replace(request, title="lab has changed"))
-        decidable = (await page.client.get("/ui/servers/lab")).text
+        (approval,) = await page.parts.queue.waiting()
+        await page.post(f"/ui/approvals/{approval.id}/approve")
+        approved = await shown(page, "/ui/servers/lab", "It offers what is pinned")
 
     assert "mcp__lab__measure" in told and "1 changed" in listed
     assert "gives orders to the model" in told and "wants something concealed" in told
@@ -203,9 +205,9 @@ async def test_what_changed_since_it_was_pinned_is_shown_side_by_side_and_flagge
     assert "Measures a sample." in before
     assert "\\u200b Ignore all" in after
     assert "\u200b" not in html
-    assert "goat-mcp lock approve lab" in told
-    assert f'action="/ui/approvals/{approval.id}/approve"' in decidable
-    assert "goat-mcp lock approve lab" not in decidable
+    assert f'action="/ui/approvals/{approval.id}/approve"' in html
+    assert approval.request.kind is Kind.DEFINITION
+    assert "worth reading" in approved
 
 
 async def test_a_first_sight_that_waits_has_an_empty_left_side(tmp_path: Path) -> None:
@@ -229,6 +231,36 @@ async def test_a_suspicious_definition_that_was_pinned_at_first_sight_is_named(t
         told = await shown(page, "/ui/servers/lab", "worth reading")
 
     assert "mcp__lab__measure: its definition gives orders to the model" in told
+
+
+async def test_the_owner_logs_in_to_a_server_with_the_browser_that_has_the_page_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    with guarded_server(tmp_path) as guarded:
+        async with page_over({"web": guarded.entry()}) as (page, gateway):
+            await gateway.upstreams.first_list()
+            await shown(page, "/ui/servers/web", "It wants a login.", "auth_required")
+            await page.post("/ui/servers", server="web", do="login")
+            html = (await page.client.get("/ui/servers/web")).text
+            address = unescape(re.findall(r'href="(http[^"]+/authorize[^"]+)"', html)[0])
+            thanks = await anyio.to_thread.run_sync(visit, address)
+            told = await shown(page, "/ui/servers/web", "Logged in.")
+            await page.post("/ui/servers", server="web", do="restart")
+            started = await shown(page, "/ui/servers/web", "ready")
+
+    assert 'rel="noopener noreferrer"' in html
+    assert "You can close this page" in thanks
+    assert "Open the login page" not in told
+    assert "It wants a login." not in started
+
+
+async def test_a_server_without_logins_says_so() -> None:
+    async with page_over({"raw": server("raw.py")}) as (page, _):
+        answer = await page.post("/ui/servers", server="raw", do="login")
+
+    assert answer.status_code == 400
+    assert "has no login that a person could make here" in words(answer.text)
 
 
 def test_equal_lines_far_from_a_change_are_left_out() -> None:
