@@ -72,7 +72,7 @@ def steps(wheel: Path) -> tuple[Step, ...]:
         Step("goat-mcp call mcp__notes__add_note text='buy oats'"),
         Step(
             "goat-mcp call Edit file_path=@prices.txt old_string=3.90 new_string=4.20",
-            answers=(("4. Deny", "1"),),
+            answers=((". Deny", "1"),),
         ),
         Step("goat-mcp undo"),
         Step("cat prices.txt"),

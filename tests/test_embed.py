@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 from PIL import Image
 
-from goat_mcp.calls.permissions.permission import ALLOW_ONCE
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ToolError
 from goat_mcp.embed import CallProgress, EmbeddedTools, ToolMessages, open_tools

@@ -15,7 +15,7 @@ from goat_mcp.cli.hosts.table import host_named, written_host
 from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
 from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_edit import replace_bytes
 

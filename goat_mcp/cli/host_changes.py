@@ -12,7 +12,7 @@ from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.this_account import WINDOWS_HOME_VARIABLE
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.state.file_edit import Change
 
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")

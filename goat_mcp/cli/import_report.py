@@ -19,7 +19,7 @@ from goat_mcp.cli.install_options import settings_name_workspace
 from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.workspace_choice import workspace_note
 from goat_mcp.core.redaction import Redactor
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 
 _WORDS = {
     ImportOutcome.IMPORTED: "imported",

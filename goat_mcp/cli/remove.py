@@ -13,7 +13,7 @@ from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.running_servers import say_followers
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.own_servers import OwnServer, ServersFile, read_servers, servers_to_change, users_files

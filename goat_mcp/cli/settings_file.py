@@ -10,8 +10,8 @@ import click
 from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.running_servers import say_followers
 from goat_mcp.cli.terminal import say
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.gateway.settings_edit import SettingsEdit
-from goat_mcp.gateway.shown_change import shown_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of, who
 from goat_mcp.state.trust import FILE_NAME
 

@@ -14,7 +14,7 @@ from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.running_servers import say_followers
 from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.terminal import say
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.gateway.switching import Kind, Switched, switched
 

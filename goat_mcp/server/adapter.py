@@ -24,7 +24,7 @@ from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyc
 from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import with_html
-from goat_mcp.server.caller_identity import CallerIdentity, ClientProfiles, Transport
+from goat_mcp.server.caller_identity import APP_MIME_TYPE, APPS_EXTENSION, CallerIdentity, ClientProfiles, Transport
 from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.client_roots import RootsRequest
@@ -168,6 +168,8 @@ class Adapter:
             },
             get_tool_input_schema=tools.input_schema,
         )
+        if not own.alone:
+            self.server.extensions = {APPS_EXTENSION: {"mimeTypes": [APP_MIME_TYPE]}}
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._requests.set_log_level)
         self.server.add_notification_handler(

@@ -217,30 +217,17 @@ class Upstreams:
         self.configs, self.problems = tuple(files.configs), tuple(files.problems)
         self._use(now)
 
-    async def restarted(self, name: str, max_wait_s: float) -> UpstreamStatus | None:
-        """Start the upstream of this name again, as if its entry had changed, and wait for its first list or failure.
-
-        None if there is none of this name.
-        """
+    async def restarted(self, name: str, max_wait_s: float | None) -> UpstreamStatus | None:
+        """Start the upstream of this name again, as if its entry had changed, and wait for its first list or failure;
+        without a time to wait, its next use starts it. None if there is none of this name."""
         old = next((one for one in self._upstreams if name in (one.config.name, one.config.server)), None)
         if old is None:
             return None
         new = self._make(old.config)
         self._use([new if one is old else one for one in self._upstreams])
-        with anyio.move_on_after(max_wait_s):
-            await new.relist()
-        return new.status()
-
-    def stopped(self, name: str) -> UpstreamStatus | None:
-        """End the upstream of this name when the calls under way are done; its next use starts it again.
-
-        None if there is none of this name.
-        """
-        old = next((one for one in self._upstreams if name in (one.config.name, one.config.server)), None)
-        if old is None:
-            return None
-        new = self._make(old.config)
-        self._use([new if one is old else one for one in self._upstreams])
+        if max_wait_s is not None:
+            with anyio.move_on_after(max_wait_s):
+                await new.relist()
         return new.status()
 
     def _use(self, now: list[Upstream]) -> None:

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from goat_mcp.calls.permissions.permission import ALLOW_ONCE
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult

@@ -12,10 +12,13 @@ from pathlib import Path
 import click
 import pytest
 
-from goat_mcp.cli.call import _choice  # pyright: ignore[reportPrivateUsage]  # what a person types at its prompt
+from goat_mcp.cli.call import (
+    _choice,  # pyright: ignore[reportPrivateUsage]  # what a person types at its prompt
+    ask_on_terminal,
+)
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
-from goat_mcp.core.elicitation import Option, Question
+from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply
 from tests.cli.terminal_session import TerminalSession
 from tests.quick_start import goat_command
 from tests.upstreams.test_downloads import slow_program
@@ -240,3 +243,35 @@ def test_a_choice_that_has_the_word_yes_is_meant_by_it() -> None:
     options = (Option("allow it", "Allow it"), Option("Yes, later"))
 
     assert _choice("yes", Question("when", "When?", options=options)) == "Yes, later"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("typed", "values"),
+    [
+        (["1"], {"decision": "allow_once"}),
+        (["deny", "use uv"], {"decision": "deny", "reason": "use uv"}),
+        (["deny", ""], {"decision": "deny"}),
+    ],
+)
+async def test_a_question_that_belongs_to_another_answer_is_not_asked(
+    typed: list[str], values: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = (Option("allow_once", "Allow once"), Option("deny", "Deny"))
+    form = Form(
+        "Allow?",
+        (
+            Question("decision", "Decision", options=options, required=True),
+            Question("reason", "Reason, if you deny", only_with="deny"),
+        ),
+    )
+    lines = [f"{line}\n".encode() for line in typed]
+
+    async def typed_line() -> bytes:
+        return lines.pop(0)
+
+    monkeypatch.setattr("goat_mcp.cli.call.typed_line", typed_line)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+    assert await ask_on_terminal(form) == Answer(Reply.ACCEPTED, values)
+    assert lines == []

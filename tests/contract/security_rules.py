@@ -597,14 +597,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-HTTP-1b",
         "The page below /ui has a login of its own: a link of 32 random bytes that works once, for a minute, and a "
         "cookie for this page alone. The token of /mcp opens no page, and without a session nothing is told.",
-        "server/ui/login server/ui/security server/http/page",
+        "server/ui/login server/ui/security server/http/page server/http/socket_user",
         "server/ui/test_login.py::test_* "
         "server/ui/test_security.py::test_without_a_session_nothing_is_answered_but_how_to_get_in "
         "cli/test_ui.py::test_the_token_of_mcp_opens_no_page "
         "cli/test_ui.py::test_a_command_that_a_model_runs_is_refused",
-        "The link is an argument of the browser's process: another user of the machine who lists processes and is "
-        "faster than the browser can use it, and you see that it was used. Browsers send cookies to every port of a "
-        "host: a page of another server on this machine that you open below /ui gets the cookie, too.",
+        "On Linux a link that goat-mcp opens, and its session, are for programs of your user alone. Elsewhere another "
+        "user who lists processes and is faster than your browser could use the link; you see that it was used. A link "
+        "that is only printed opens the page for everybody who has it.",
     ),
     _rule(
         "R-HTTP-2",

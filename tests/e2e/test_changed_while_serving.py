@@ -167,7 +167,7 @@ def test_a_server_that_does_not_start_again_is_named_and_one_that_nobody_has(she
     assert "(stdio, in " in failed.stdout and "command_not_found" in failed.stdout
     assert unknown.returncode == 1
     assert "no server is called 'gnoe'" in unknown.stderr
-    assert not list((shell.state / "restarts").iterdir())
+    assert not list((shell.state / "requests").iterdir())
 
 
 def test_a_broken_settings_file_is_shown_by_status_and_changes_nothing(shell: Shell, wire: Wire) -> None:

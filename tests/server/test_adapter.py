@@ -226,8 +226,10 @@ async def test_capabilities_and_instructions_are_the_same_in_both_eras_whatever_
         "completions": {},
         "logging": {},
     }
+    apps = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
     instructions = said[0][1]
-    assert said == [(always, instructions)] * 4
+    # The handshake has no word for extensions of a server.
+    assert said == [(always, instructions), (always | apps, instructions)] * 2
     assert instructions and len(instructions) <= 2_000
 
 

@@ -440,6 +440,7 @@ IN_MEMORY = {
     "server/ui/login:Session.notes": "by session of the page",
     "server/ui/login:Sessions._sessions": "by cookie; the owner's alone",
     "server/ui/pins:PinsView._known": "the owner's page",
+    "server/ui/server_logins:ServerLogins._pending": "the owner's page",
     "server/ui/trials:Trials._trials": "the owner's page",
     "processes/process_tree:ProcessTree._seen": "processes of one command",
     "processes/windows_command:ThreadedPipes._readers": "threads of one command",

@@ -185,3 +185,21 @@ def test_without_scripts_the_page_can_be_read_and_used(desk: Desk, wire: Wire, p
 
     assert not result(wire, request).get("isError")
     expect(page.locator("main")).to_contain_text("Approved by page")
+
+
+def test_a_press_does_not_count_for_what_has_just_moved_under_the_pointer(desk: Desk, page_at: Tabs) -> None:
+    first, second = (desk.approvals.add(asked(f"Bash: echo {word}")) for word in ("harmless", "harmful"))
+    page = page_at("/ui")
+    button = card(page, first).get_by_role("button", name="Allow once")
+    button.hover()
+
+    desk.approvals.withdraw(first.id)
+    expect(card(page, first)).to_have_count(0)
+    page.mouse.down()
+    page.mouse.up()
+
+    expect(page.locator("#live")).to_have_text("What waits has just moved. Look again, then press.")
+    assert [one.id for one in desk.approvals.waiting()] == [second.id]
+    page.wait_for_timeout(1100)  # a person has looked
+    card(page, second).get_by_role("button", name="Allow once").click()
+    expect(card(page, second)).to_have_count(0)

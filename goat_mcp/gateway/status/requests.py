@@ -143,7 +143,7 @@ class RequestWatcher:
             return
         if kind is RequestKind.STOP:
             self._telemetry.warning("upstream is stopped, as the user wants it", upstream=name)
-            yield self._answer(self._upstreams.stopped(name))
+            yield self._answer(await self._upstreams.restarted(name, None))
             return
         yield {"state": "starting"}
         # The second of two requests would end what the first one waits for.

@@ -164,10 +164,7 @@ async def _is_published(parts: UiParts) -> bool:
 
 
 async def _done_here(gateway: Gateway, name: str, step: str) -> list[str]:
-    if step == "stop":
-        status = gateway.upstreams.stopped(name)
-    else:
-        status = await gateway.upstreams.restarted(name, ANSWERS_WITHIN_S)
+    status = await gateway.upstreams.restarted(name, None if step == "stop" else ANSWERS_WITHIN_S)
     if status is None:
         return []
     facts = {"reason_code": str(status.reason_code), "detail": gateway.redactor.text(status.detail)}

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.state.file_edit import Change
 
 SECRET = "a1b2c3d4e5f6a1b2c3d4e5f6"

@@ -10,7 +10,7 @@ from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.sources import source_from
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.gateway.shown_change import shown_diff
+from goat_mcp.files.changes.shown_change import shown_diff
 from goat_mcp.state.file_edit import Change
 
 LAUNCH = {"command": "goat-mcp", "args": ["serve"]}

@@ -7,6 +7,8 @@
   let isLoading = false;
   let isAskedAgain = false;
   let isPressed = false;
+  let pointer = null;
+  let moved = ""; // the card that has just come under the pointer
 
   const keyOf = (field) => {
     const form = field.form;
@@ -99,18 +101,32 @@
     document.title = count ? `(${count}) ${title}` : title;
   };
 
+  // What waits is chosen by others, and so is when it is withdrawn: a press that is meant for one card must not count
+  // for the next one, which takes its place.
+  addEventListener("pointermove", (event) => { pointer = [event.clientX, event.clientY]; });
+  const cardUnderPointer = () => {
+    const under = pointer && document.elementFromPoint(...pointer);
+    return under ? under.closest("article[id]")?.id ?? "" : "";
+  };
+
   const show = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html");
     const main = document.getElementById("main");
     const next = fresh.getElementById("main");
     if (!next || main.dataset.shown === next.innerHTML) return;
     const before = kept(main);
+    const under = cardUnderPointer();
     const count = countIn(main);
     const shown = next.innerHTML;
     main.replaceChildren(...next.childNodes);
     main.dataset.shown = shown;
     document.title = fresh.title;
     restore(main, before);
+    const now = cardUnderPointer();
+    if (under && now && now !== under) {
+      moved = now;
+      setTimeout(() => { moved = ""; }, 1000);
+    }
     announce(count, countIn(main));
     titled();
     tick();
@@ -175,6 +191,11 @@
   // A form is sent once, however often its button is pressed.
   addEventListener("submit", (event) => {
     const form = event.target;
+    if (moved && form.closest("article[id]")?.id === moved) {
+      event.preventDefault();
+      say("What waits has just moved. Look again, then press.", true);
+      return;
+    }
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
     setTimeout(() => { delete form.dataset.sent; }, 3000);

@@ -1,0 +1,1 @@
+/tmp/look/bin/rg
