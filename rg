@@ -1,1 +1,0 @@
-/tmp/look/bin/rg
