@@ -36,6 +36,7 @@ _SCHEMA = (
         used_at_s REAL, request TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS approvals_by_status ON approvals (status, at_s)",
     "CREATE INDEX IF NOT EXISTS approvals_by_subject ON approvals (subject, status)",
+    "CREATE INDEX IF NOT EXISTS approvals_by_end ON approvals (coalesce(decided_at_s, at_s)) WHERE status != 'waiting'",
     "CREATE INDEX IF NOT EXISTS approvals_by_use ON approvals (used_by)",
 )
 
@@ -228,18 +229,14 @@ class ApprovalStore:
 
         def sync(connection: Connection) -> None:
             rows = connection.execute(
-                "SELECT id, subject, status, at_s, process, used_at_s FROM approvals "
-                "WHERE kind = ? AND status IN ('waiting', 'approved', 'denied')",
-                (kind.value,),
+                "SELECT id, subject, at_s FROM approvals WHERE status = 'waiting' AND kind = ?", (kind.value,)
             ).fetchall()
-            known: set[str] = set()
-            for id, subject, status, at_s, process, used_at_s in rows:
-                if status == "waiting" and subject not in subjects and at_s < seen_at_s:
+            waiting = {subject for _, subject, _ in rows}
+            for id, subject, at_s in rows:
+                if subject not in subjects and at_s < seen_at_s:
                     connection.execute("UPDATE approvals SET status = 'withdrawn' WHERE id = ?", (id,))
-                elif status != "approved" or _is_under_way(process, used_at_s, seen_at_s):
-                    known.add(subject)
             for request in requests:
-                if request.subject not in known:
+                if request.subject not in waiting and not _is_settled(connection, request, seen_at_s):
                     _insert(connection, Approval(secrets.token_hex(16), request, time.time(), Status.WAITING))
 
         if requests or self.exists:
@@ -341,6 +338,16 @@ def _choice(fields: dict[str, Any]) -> Choice:
 
 def _verdict(fields: dict[str, Any]) -> Verdict:
     return replace(Verdict(**fields), rules=tuple(fields["rules"]))
+
+
+def _is_settled(connection: Connection, request: Request, seen_at_s: float) -> bool:
+    """Whether it was denied, or is approved and somebody is at it."""
+    rows = connection.execute(
+        "SELECT status, process, used_at_s FROM approvals "
+        "WHERE subject = ? AND status IN ('approved', 'denied') AND kind = ?",
+        (request.subject, request.kind.value),
+    ).fetchall()
+    return any(status == "denied" or _is_under_way(process, at_s, seen_at_s) for status, process, at_s in rows)
 
 
 def _is_under_way(process: str, done_at_s: float | None, seen_at_s: float) -> bool:
