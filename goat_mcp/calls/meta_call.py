@@ -18,7 +18,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import CALL_TOOL, CALL_TOOL_READONLY
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import HasDefinition
+from goat_mcp.core.tool import Access, HasDefinition
 
 
 class ResolvedCall(NamedTuple):
@@ -61,9 +61,12 @@ def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) ->
         access = target.tool.access(target.tool.validate(target.arguments))
     except ToolError:
         return ""
-    tool = target.tool
-    definition = tool.definition() if isinstance(tool, HasDefinition) else repr(tool.spec)
-    return f"{access.script_sha256}\0{definition}"
+    return what_runs(target.tool, access) + repr(target.tool.spec)
+
+
+def what_runs(tool: AnyTool, access: Access) -> str:
+    """Stands for what a call would run beside what its tool's spec and its arguments say."""
+    return f"{access.script_sha256}\0{tool.definition() if isinstance(tool, HasDefinition) else ''}\0"
 
 
 def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> None:

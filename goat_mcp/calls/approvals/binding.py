@@ -11,8 +11,8 @@ from goat_mcp.core.spec import ToolSpec
 
 
 def subject_of(call: Call, principal: str) -> str:
-    """The same for the same call of the same principal, and for no other. The files that it touches are part of it:
-    a path may mean another one by now."""
+    """The same for the same call of the same principal, and for no other. The files that it touches are part of it,
+    and those that a declared tool consists of: a path may mean another one by now, or hold something else."""
     return _sha256(
         [
             principal,
@@ -21,6 +21,7 @@ def subject_of(call: Call, principal: str) -> str:
             call.arguments,
             call.directory,
             *(call.roots, call.asked, call.reads, call.writes, call.runs),
+            call.definition(),
         ]
     )
 
