@@ -30,6 +30,9 @@ _GIT_GROUPS = names("bundle notes reflog remote sparse-checkout stash submodule 
 _TEST_MODULES = frozenset({"unittest"})
 _MODULES = _TEST_MODULES | frozenset(CHECKERS) | frozenset(VERB_TOOLS) | TOOLS
 """What an interpreter runs by its name. Other modules may take code, or run it (`timeit`, `pdb`)."""
+_REACH_ANYTHING = names("http https xh xhs lynx w3m links xdotool ydotool wtype goat-mcp")
+"""They load from any host, press keys on the user's desktop, or are what the user answers with: none has a verb that
+keeps them to something."""
 
 
 def command_prefix(words: Words) -> int:
@@ -64,7 +67,7 @@ def _length(words: Sequence[str]) -> int:
     if is_interpreter(name):
         at = 2 if list(rest[:1]) == ["run"] else 1
         return at + 1 if at < len(words) and _is_own_file(words[at]) else 0
-    if name == "cd":
+    if name == "cd" or name in _REACH_ANYTHING:
         return 0
     if name in CHECKERS or name in READERS:
         return 1
@@ -81,6 +84,8 @@ def _with_verb(name: str, words: Sequence[str]) -> int:
         return 1 if _is_own_file(words[0]) else 0
     if name == "git":
         return 3 if verb in _GIT_GROUPS and after and _SUBCOMMAND.fullmatch(after[0]) else 2
+    if (name, verb) == ("go", "run"):  # what it runs may be a module of anybody's
+        return 3 if after and not after[0].startswith("-") and "@" not in after[0] and _is_local(after[0]) else 0
     if name in TOOLS:
         if verb in _RUN_SCRIPTS and name in ("npm", "pnpm", "yarn", "bun"):
             return 3 if after and not after[0].startswith("-") else 0
@@ -97,6 +102,11 @@ def _with_verb(name: str, words: Sequence[str]) -> int:
 def _is_own_file(word: str) -> bool:
     """Whether it is a file of the project: what it runs is the project's affair."""
     return not word.startswith("-") and not leads_elsewhere(word) and _FILE.search(word) is not None
+
+
+def _is_local(package: str) -> bool:
+    """Whether it is a package or a file below the directory: `.`, `./cmd/server`, `main.go`."""
+    return not leads_elsewhere(package) and (package == "." or package.startswith("./") or package.endswith(".go"))
 
 
 def _runs_others(words: Sequence[str]) -> bool:

@@ -18,6 +18,8 @@ npm test |
 yarn build |
 cargo test | --release
 go test | ./...
+go run . | -v
+go run ./cmd/server |
 ruff check | .
 pip install | requests
 python3 -m pip install | requests
@@ -87,6 +89,14 @@ rm build
 mv a b
 chown root a
 curl https://x.example
+http get x.example
+lynx x.example
+go run example.com/x@latest
+go run ./x@latest
+go run /tmp/x.go
+go run -exec sh .
+xdotool key Return
+goat-mcp approve 0123
 cd build
 /tmp/program sub
 kill 12
