@@ -11,7 +11,7 @@ from itertools import groupby
 import anyio.to_thread
 
 from goat_mcp.calls.approvals.record import Approval, Kind, Request, Verdict
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
@@ -61,7 +61,7 @@ class DefinitionSource:
             title=self._shown(_title(group)),
             principal=LOCAL,
             tool=self._shown(group[0].target) if len(group) == 1 else "",
-            diff=self._shown(self._diff(group))[:MAX_DIFF_CHARS],
+            diff=cut_middle(self._shown(self._diff(group)), MAX_DIFF_CHARS),
             risk=_highest(one.risk for one in group),
             asked_by="goat.lock",
             pin=group[0].after if len(group) == 1 else "",
