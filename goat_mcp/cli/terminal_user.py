@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 
 def is_run_by_a_model() -> bool:
-    """Whether a tool has started this command."""
+    """Whether a tool has started this command, or one of the programs it was started by: `env -u` hides the mark from
+    the command alone."""
     from goat_mcp.processes.process_guard import MARKER_VARIABLE
+    from goat_mcp.processes.process_table import ancestors, environment_contains
 
-    return bool(os.environ.get(MARKER_VARIABLE))
+    mark = f"{MARKER_VARIABLE}=".encode()
+    return bool(os.environ.get(MARKER_VARIABLE)) or any(environment_contains(pid, mark) for pid in ancestors())
 
 
 def refuse_if_run_by_a_model(what: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -79,6 +79,17 @@ def living_process(pid: int) -> Process | None:
         name=before.partition("(")[2],
         started=int(fields[19]),
     )
+
+
+def ancestors() -> Iterator[int]:
+    """The numbers of the processes that this one was started by, the nearest first."""
+    seen = {0, os.getpid()}
+    pid = os.getppid()
+    while pid not in seen:
+        yield pid
+        seen.add(pid)
+        found = living_process(pid)
+        pid = found.parent if found is not None else 0
 
 
 def _from_psutil(pid: int) -> Process | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Sta
 from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.calls.audit.call_record import CallRecord, RecordOptions
 from goat_mcp.cli.main import app
+from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.state.directory import StateDirectory
@@ -36,7 +38,7 @@ def call(title: str = "Bash: pytest -q", **fields: Any) -> Request:
         "risk": "critical",
         "asked_by": "mode default",
         "choices": (Choice("once", "Allow once"), PYTEST),
-        "expires_at_s": time.time() + 3_000,
+        "expires_at_s": time.time() + 3_030,
         **fields,
     }
     return Request(Kind.CALL, secrets.token_hex(8), title, "local", **asked)
@@ -185,6 +187,23 @@ def test_a_command_that_a_model_runs_decides_nothing(
     assert store.find(found.id).status is Status.WAITING
     (entry,) = json.loads(run("audit", "show", "--tool", word, "--json"))["calls"]
     assert entry["decision"] == "deny"
+
+
+@pytest.mark.e2e
+@pytest.mark.real_processes
+@pytest.mark.skipif(not platform.HAS_PROC, reason="others' variables are read in /proc")
+def test_a_command_that_a_model_runs_on_a_terminal_without_its_mark_decides_nothing(
+    store: ApprovalStore, tmp_path: Path
+) -> None:
+    found = store.add(call(), "c1")
+    variables = {"GOAT_MCP_STATE_DIR": os.environ["GOAT_MCP_STATE_DIR"], "HOME": str(tmp_path), "GOAT_MCP_CALL": "1.c"}
+    hidden = f"env -u GOAT_MCP_CALL {shlex.join(goat_command('approve', found.short_id))}; exit $?"
+
+    with TerminalSession(("sh", "-c", hidden), cwd=tmp_path, variables=variables, columns=160) as terminal:
+        code = terminal.end()
+
+    assert code == 1 and "a command that a model runs cannot approve" in terminal.shown
+    assert store.find(found.id).status is Status.WAITING
 
 
 def _nothing(store: ApprovalStore, state: StateDirectory, found: Approval) -> None:
