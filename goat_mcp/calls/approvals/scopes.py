@@ -227,9 +227,12 @@ def chosen_verdict(request: Request, scope: str, *, remember: bool = False, pref
     choice = next((one for one in request.choices if one.scope == scope), None)
     if choice is None and not (scope == ONCE and not request.choices):
         offered = ", ".join(one.scope for one in request.choices) or ONCE
-        raise ToolError(ErrorCode.INPUT, f"scope {scope[:40]!r} is not offered here", f"Choose one of {offered}.")
+        raise ToolError(ErrorCode.INPUT, f"scope {scope[:40]!r} is not offered here", f"Choose from: {offered}.")
     if choice is None:
         choice = Choice(ONCE, wording.ONCE)
+    if remember and choice.scope != ALWAYS and not choice.may_remember:
+        holds = "for this one call" if choice.scope == ONCE else "for this session"
+        raise ToolError(ErrorCode.INPUT, f"scope {choice.scope} holds {holds} only", "Leave out --always.")
     rules = choice.rules
     if prefix.strip():
         if not choice.prefix:

@@ -123,8 +123,9 @@ def next_steps(hosts: Sequence[HostHere], servers: int, *, is_running: bool) -> 
         )
     steps.append(
         NextStep(
-            "Approve from your phone",
-            "Name in your settings who is notified when a call waits: the desktop, Telegram, Slack, or a program.",
+            "Be notified when something waits",
+            "On the desktop, as here, on your phone by Telegram or Slack, or by a program of yours. Put this into your "
+            "settings file, then send a test message: goat-mcp approvals --test-notify",
             "approval:\n  notify:\n    - desktop: true",
         )
     )
@@ -135,7 +136,7 @@ def _done(change: HostChange, step: Step) -> str:
     if not change.diff:
         return f"Nothing was to be changed in {change.file}."
     done = "starts goat-mcp now" if step == "connect" else "does not start goat-mcp any more"
-    return " ".join(part for part in (f"{change.title} {done}.", change.workspace, change.after) if part)
+    return "\n".join(part for part in (f"{change.title} {done}.", change.workspace, change.after) if part)
 
 
 def _step(request: Request) -> Step:

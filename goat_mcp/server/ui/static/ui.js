@@ -90,6 +90,16 @@
     status.textContent = text;
   };
 
+  let isLost = false;
+  const lost = () => {
+    isLost = true;
+    say("The connection is lost. Run goat-mcp ui if it does not come back.", true);
+  };
+  const isBack = () => {
+    if (isLost) say("");
+    isLost = false;
+  };
+
   const announce = (before, after) => {
     if (after === null || before === after) return;
     say(after === 0 ? "Nothing waits for you." : `${after} ${after === 1 ? "waits" : "wait"} for you.`);
@@ -142,9 +152,12 @@
     try {
       const answer = await fetch(location.href, { headers: { "X-Live": "1" } });
       if (answer.status === 401) location.reload();
-      else if (answer.ok) show(await answer.text());
+      else if (answer.ok) {
+        show(await answer.text());
+        isBack();
+      }
     } catch {
-      // The server is gone; the stream says so.
+      lost();
     } finally {
       isLoading = false;
       if (isAskedAgain && !isPressed) {
@@ -205,23 +218,33 @@
   tick();
   setInterval(tick, 1000);
   if (live && "EventSource" in window) {
-    const stream = new EventSource(live);
-    let isLost = false;
-    let polls = 0; // if the server has no stream left for this page
-    stream.addEventListener("changed", load);
-    stream.addEventListener("open", () => {
-      if (isLost) {
-        isLost = false;
-        say("");
+    // A browser has six connections to one address: a page that nobody sees leaves its own to others, and looks itself.
+    const LOOK_MS = 5000;
+    let stream = null;
+    let polls = 0;
+    const poll = () => { polls ||= setInterval(load, LOOK_MS); };
+    const follow = () => {
+      clearInterval(polls);
+      polls = 0;
+      stream = new EventSource(live);
+      stream.addEventListener("changed", load);
+      stream.addEventListener("open", () => { if (isLost) load(); });
+      stream.addEventListener("error", () => {
+        if (stream.readyState !== EventSource.CLOSED) return lost();
+        poll(); // the server has no stream left for this page, or is gone
         load();
-      }
+      });
+    };
+    const leave = () => { if (stream) stream.close(); };
+    document.addEventListener("visibilitychange", () => {
+      leave();
+      if (document.hidden) return poll();
+      follow();
+      load();
     });
-    stream.addEventListener("error", () => {
-      isLost = true;
-      say("The connection is lost. Run goat-mcp ui if it does not come back.", true);
-      if (stream.readyState === EventSource.CLOSED && !polls) polls = setInterval(load, 5000);
-    });
-    addEventListener("pagehide", () => stream.close());
+    addEventListener("pagehide", leave);
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+    if (document.hidden) poll();
+    else follow();
   }
 })();
