@@ -7,7 +7,6 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +102,6 @@ def test_one_is_shown_whole_with_what_can_be_chosen(store: ApprovalStore) -> Non
     assert "  --scope session: Allow for this session: Bash(pytest -q)" in lines
     assert "  --scope session --always: Always allow: Bash(pytest -q)" in lines
     assert f"Deny: goat-mcp deny {found.short_id} --reason TEXT" in lines
-
-
-def test_what_a_decision_about_a_plan_brings_about_is_shown_while_it_waits(store: ApprovalStore) -> None:
-    found = store.add(replace(call(), kind=Kind.PLAN, choices=()))
-
-    assert "Approve: its session leaves plan mode. Deny: it keeps planning, and reads your reason." in run(
-        "approvals", found.short_id
-    )
 
 
 @pytest.mark.usefixtures("person")

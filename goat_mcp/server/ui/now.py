@@ -122,12 +122,13 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "arguments": request.arguments,
         "diff": diff_lines("\n".join(cut_diff(request.diff, MAX_DIFF_LINES))),
         "has_caller": bool(approval.call_id),
-        "choices": [_choice(one) for one in _choices(request)],
+        "choices": [_choice(one) for one in _choices(approval)],
     }
 
 
-def _choices(request: Request) -> Sequence[Choice]:
+def _choices(approval: Approval) -> Sequence[Choice]:
     """A login has none: it needs more than a press."""
+    request = approval.request
     return () if request.kind is Kind.LOGIN else request.choices or (Choice(ONCE, "Approve"),)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, Verdict, clock_time
 from goat_mcp.calls.approvals.wording import (
+    CONSEQUENCES,
     age,
     choice_title,
     cut_diff,
@@ -106,3 +107,7 @@ def test_ages_and_ends_are_in_words() -> None:
     assert outcome(denied) == f"denied by page, {at}: use uv"
     assert outcome(replace(waiting(), status=Status.EXPIRED)) == "expired"
     assert short_line(waiting(), 3_000) == "Edit: src/a.py · claude-code 2.1 · 33 min ago · expires in 10 min"
+
+
+def test_every_kind_but_a_call_says_what_a_decision_brings_about() -> None:
+    assert set(CONSEQUENCES) == set(Kind) - {Kind.CALL}
