@@ -13,14 +13,14 @@
   const keyOf = (field) => {
     const form = field.form;
     return `${form ? form.id || form.getAttribute("action") : ""}|${field.name}|${field.type}|${
-      field.type === "checkbox" || field.type === "radio" ? field.value : ""
+      field.type === "checkbox" ? field.value : ""
     }`;
   };
 
   const fieldsOf = (root) => [...root.querySelectorAll("input:not([type=hidden]), textarea, select")];
 
   const isChanged = (field) => {
-    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
     if (field.tagName === "SELECT") return [...field.options].some((one) => one.selected !== one.defaultSelected);
     return field.value !== field.defaultValue;
   };
@@ -59,7 +59,7 @@
     for (const [key, checked, value] of before.fields) {
       const field = fields.get(key);
       if (!field) continue;
-      if (field.type === "checkbox" || field.type === "radio") field.checked = checked;
+      if (field.type === "checkbox") field.checked = checked;
       else field.value = value;
     }
     for (const [id, open] of before.details) {
@@ -88,16 +88,6 @@
   const say = (text, isShown = false) => {
     status.className = isShown ? "live" : "out-of-sight";
     status.textContent = text;
-  };
-
-  let isLost = false;
-  const lost = () => {
-    isLost = true;
-    say("The connection is lost. Run goat-mcp ui if it does not come back.", true);
-  };
-  const isBack = () => {
-    if (isLost) say("");
-    isLost = false;
   };
 
   const announce = (before, after) => {
@@ -140,7 +130,6 @@
     announce(count, countIn(main));
     titled();
     tick();
-    document.dispatchEvent(new CustomEvent("page-updated"));
   };
 
   const load = async () => {
@@ -150,14 +139,11 @@
     }
     isLoading = true;
     try {
-      const answer = await fetch(location.href, { headers: { "X-Live": "1" } });
+      const answer = await fetch(location.href);
       if (answer.status === 401) location.reload();
-      else if (answer.ok) {
-        show(await answer.text());
-        isBack();
-      }
+      else if (answer.ok) show(await answer.text());
     } catch {
-      lost();
+      // The server is gone; the stream says so.
     } finally {
       isLoading = false;
       if (isAskedAgain && !isPressed) {
@@ -218,33 +204,23 @@
   tick();
   setInterval(tick, 1000);
   if (live && "EventSource" in window) {
-    // A browser has six connections to one address: a page that nobody sees leaves its own to others, and looks itself.
-    const LOOK_MS = 5000;
-    let stream = null;
-    let polls = 0;
-    const poll = () => { polls ||= setInterval(load, LOOK_MS); };
-    const follow = () => {
-      clearInterval(polls);
-      polls = 0;
-      stream = new EventSource(live);
-      stream.addEventListener("changed", load);
-      stream.addEventListener("open", () => { if (isLost) load(); });
-      stream.addEventListener("error", () => {
-        if (stream.readyState !== EventSource.CLOSED) return lost();
-        poll(); // the server has no stream left for this page, or is gone
+    const stream = new EventSource(live);
+    let isLost = false;
+    let polls = 0; // if the server has no stream left for this page
+    stream.addEventListener("changed", load);
+    stream.addEventListener("open", () => {
+      if (isLost) {
+        isLost = false;
+        say("");
         load();
-      });
-    };
-    const leave = () => { if (stream) stream.close(); };
-    document.addEventListener("visibilitychange", () => {
-      leave();
-      if (document.hidden) return poll();
-      follow();
-      load();
+      }
     });
-    addEventListener("pagehide", leave);
+    stream.addEventListener("error", () => {
+      isLost = true;
+      say("The connection is lost. Run goat-mcp ui if it does not come back.", true);
+      if (stream.readyState === EventSource.CLOSED && !polls) polls = setInterval(load, 5000);
+    });
+    addEventListener("pagehide", () => stream.close());
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-    if (document.hidden) poll();
-    else follow();
   }
 })();
