@@ -282,9 +282,7 @@ class ApprovalStore:
         raise ToolError(ErrorCode.NOT_FOUND, message, "See goat-mcp approvals.")
 
 
-_COLUMNS = (
-    "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, expires_at_s"
-)
+_COLUMNS = "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s"
 
 
 def _insert(connection: Connection, approval: Approval) -> None:
@@ -310,7 +308,7 @@ def _expire(connection: Connection) -> None:
 
 
 def _approval(row: Sequence[Any]) -> Approval:
-    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, _ = row
+    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s = row
     fields: dict[str, Any] = json.loads(request)
     fields["kind"] = Kind(fields["kind"])
     fields["choices"] = tuple(_choice(one) for one in fields["choices"])
