@@ -18,7 +18,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import CALL_TOOL, CALL_TOOL_READONLY
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.tool import HasDefinition
+from goat_mcp.core.tool import Access, HasDefinition
 
 
 class ResolvedCall(NamedTuple):
@@ -61,7 +61,11 @@ def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) ->
         access = target.tool.access(target.tool.validate(target.arguments))
     except ToolError:
         return ""
-    tool = target.tool
+    return what_would_run(target.tool, access)
+
+
+def what_would_run(tool: AnyTool, access: Access) -> str:
+    """The definition of a tool, with the files that are part of it."""
     definition = tool.definition() if isinstance(tool, HasDefinition) else repr(tool.spec)
     return f"{access.script_sha256}\0{definition}"
 

@@ -63,7 +63,7 @@ def request_for_call(
         why=(*spec.effects, *outside),
         asked_by=one_line(redactor.text(reason), _LINE_CHARS),
         args_sha256=arguments_sha256(call),
-        pin=pin_of(spec),
+        pin=pin_of(call),
         choices=choices,
         facts=facts,
     )

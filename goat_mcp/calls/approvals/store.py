@@ -77,8 +77,9 @@ class ApprovalStore:
             _expire(connection)
             rows = connection.execute(
                 f"SELECT {_COLUMNS} FROM approvals WHERE subject = ? AND principal = ? AND used_by = '' "
-                "AND status IN ('waiting', 'approved', 'denied') ORDER BY status = 'waiting', at_s",
-                (subject, principal),
+                "AND status IN ('waiting', 'approved', 'denied') AND expires_at_s > ? "
+                "ORDER BY status = 'waiting', at_s",
+                (subject, principal, time.time()),
             )
             for found in map(_approval, rows.fetchall()):
                 if found.call_id and is_alive(found.process):

@@ -315,6 +315,18 @@ async def test_a_refusal_that_came_late_is_read_by_the_next_identical_call_and_t
     assert (await desk.settled(write("/ws/a"))).startswith(PENDING)
 
 
+async def test_a_refusal_that_nobody_has_read_is_forgotten_in_time(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(state, wait_s=0.0)
+    await desk.settled(write("/ws/a"))
+    (waiting,) = await desk.queue.waiting()
+    await desk.queue.deny(waiting.id, reason="not this file", by="terminal")
+    monkeypatch.setattr("goat_mcp.calls.approvals.store.time.time", lambda: waiting.request.expires_at_s + 1)
+
+    assert (await desk.settled(write("/ws/a"))).startswith(PENDING)
+
+
 async def test_the_first_of_two_decisions_stands(state: StateDirectory) -> None:
     desk = Desk(state, wait_s=0.0)
     await desk.settled(write("/ws/a"))
