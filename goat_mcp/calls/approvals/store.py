@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 FILE_NAME = "approvals.db"
+LEAVE_WITHIN_S = 1.0
+"""A call that ends waits no longer for others that write."""
 KEPT_S = 30 * 86_400.0
 """How long a decided record is kept."""
 _SCHEMA = (
@@ -95,7 +97,8 @@ class ApprovalStore:
     def leave(self, id: str) -> None:
         """The call that waited ends; the request goes on waiting."""
         self._database.write_here(
-            lambda connection: connection.execute("UPDATE approvals SET call_id = '' WHERE id = ?", (id,))
+            lambda connection: connection.execute("UPDATE approvals SET call_id = '' WHERE id = ?", (id,)),
+            wait_s=LEAVE_WITHIN_S,
         )
 
     def withdraw(self, id: str) -> None:
@@ -103,7 +106,8 @@ class ApprovalStore:
         self._database.write_here(
             lambda connection: connection.execute(
                 "UPDATE approvals SET status = 'withdrawn', call_id = '' WHERE id = ? AND status = 'waiting'", (id,)
-            )
+            ),
+            wait_s=LEAVE_WITHIN_S,
         )
 
     def open(self, request: Request, seen_at_s: float) -> Approval:
@@ -244,8 +248,8 @@ class ApprovalStore:
             self._database.write_here(sync)
 
     def expire(self) -> None:
-        """Those whose time is over wait no more."""
-        if self.exists:
+        """Those whose time is over wait no more. Whoever only looks waits for nobody who writes."""
+        if self.exists and self._database.read_here(_has_expired):
             self._database.write_here(_expire)
 
     def mark(self) -> tuple[int, int, int, int]:
@@ -299,12 +303,20 @@ def _insert(connection: Connection, approval: Approval) -> None:
     )
 
 
+_EXPIRED = (
+    "expires_at_s > 0 AND expires_at_s < ? "
+    "AND (status = 'waiting' OR (kind = 'call' AND status = 'approved' AND used_by = ''))"
+)
+"""One that waits, and an approval that no call has used."""
+
+
 def _expire(connection: Connection) -> None:
-    """One that waits, and an approval that no call has used."""
-    connection.execute(
-        "UPDATE approvals SET status = 'expired' WHERE expires_at_s > 0 AND expires_at_s < ? "
-        "AND (status = 'waiting' OR (kind = 'call' AND status = 'approved' AND used_by = ''))",
-        (time.time(),),
+    connection.execute(f"UPDATE approvals SET status = 'expired' WHERE {_EXPIRED}", (time.time(),))
+
+
+def _has_expired(connection: Connection) -> bool:
+    return (
+        connection.execute(f"SELECT 1 FROM approvals WHERE {_EXPIRED} LIMIT 1", (time.time(),)).fetchone() is not None
     )
 
 

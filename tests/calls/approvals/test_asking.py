@@ -64,14 +64,16 @@ class Person:
 class Desk:
     """One process over the user's state: its permission stage, and the queue as the user sees it."""
 
-    def __init__(self, state: StateDirectory, *, wait_s: float = 30.0, rules: RuleSet | None = None) -> None:
+    def __init__(
+        self, state: StateDirectory, *, wait_s: float = 30.0, expires_s: float = 3600.0, rules: RuleSet | None = None
+    ) -> None:
         self.store = ApprovalStore(state)
         self.queue = ApprovalQueue(state, self.store)
         self.permission = Permission(
             rules or RuleSet(),
             approval=Approver.ELICIT,
             remembered=RememberedRules(state, "scope", no_warning),
-            approvals=QueuedApprovals(self.store, ApprovalOptions(wait_s=wait_s)),
+            approvals=QueuedApprovals(self.store, ApprovalOptions(wait_s=wait_s, expires_s=expires_s)),
             scope_id="scope",
         )
         self._calls = 0
