@@ -103,7 +103,8 @@ def _kinds_of_links(page: Page) -> list[str]:
     """One address of each kind: those that differ by an id or a name look alike. Of the tools it is Grep, whose form
     has fields of most kinds."""
     links: list[str] = page.evaluate("[...document.querySelectorAll('main a[href^=\"/ui/\"]')].map((one) => one.href)")
-    links = sorted(reversed(links), key=lambda link: link.endswith("/tool/Grep"))
+    links.reverse()  # the newest record stands for its kind
+    links.sort(key=lambda link: link.endswith("/tool/Grep"))
     return list({re.sub(r"[0-9a-f]{8,}|=[^&]*|(?<=/catalog/tool/).*", "", link): link for link in links}.values())
 
 
