@@ -289,9 +289,7 @@ class ApprovalStore:
 
 BY_ID = "id >= ? AND id < ?"
 """From the beginning of an id to that with a `g`: ids are hexadecimal. A call that waits asks often."""
-_COLUMNS = (
-    "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, expires_at_s"
-)
+_COLUMNS = "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s"
 
 
 def _insert(connection: Connection, approval: Approval) -> None:
@@ -325,7 +323,7 @@ def _has_expired(connection: Connection) -> bool:
 
 
 def _approval(row: Sequence[Any]) -> Approval:
-    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, _ = row
+    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s = row
     fields: dict[str, Any] = json.loads(request)
     fields["kind"] = Kind(fields["kind"])
     fields["choices"] = tuple(_choice(one) for one in fields["choices"])
