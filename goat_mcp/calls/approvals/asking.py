@@ -87,7 +87,7 @@ class QueuedApprovals:
             # An identical call beside this one has run by that decision: it was good for one.
 
     async def granted(self, ctx: ToolContext) -> Sequence[tuple[Verdict, str]]:
-        session = session_mark(ctx.rights.client_session or ctx.session_key)
+        session = session_mark(ctx.client_session)
         found = await _in_thread(self.store.granted, ctx.principal, session)
         return [
             (one.verdict, one.request.directory)

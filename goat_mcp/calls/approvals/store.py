@@ -279,7 +279,7 @@ class ApprovalStore:
 
     def _one(self, connection: Connection, id: str) -> Approval:
         rows = connection.execute(
-            f"SELECT {_COLUMNS} FROM approvals WHERE substr(id, 1, ?) = ? LIMIT 2", (len(id), id.lower())
+            f"SELECT {_COLUMNS} FROM approvals WHERE {BY_ID} LIMIT 2", (id.lower(), f"{id.lower()}g")
         ).fetchall()
         if len(rows) == 1 and len(id) >= 4:
             return _approval(rows[0])
@@ -287,9 +287,9 @@ class ApprovalStore:
         raise ToolError(ErrorCode.NOT_FOUND, message, "See goat-mcp approvals.")
 
 
-_COLUMNS = (
-    "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, expires_at_s"
-)
+BY_ID = "id >= ? AND id < ?"
+"""From the beginning of an id to that with a `g`: ids are hexadecimal. A call that waits asks often."""
+_COLUMNS = "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s"
 
 
 def _insert(connection: Connection, approval: Approval) -> None:
@@ -323,7 +323,7 @@ def _has_expired(connection: Connection) -> bool:
 
 
 def _approval(row: Sequence[Any]) -> Approval:
-    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, _ = row
+    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s = row
     fields: dict[str, Any] = json.loads(request)
     fields["kind"] = Kind(fields["kind"])
     fields["choices"] = tuple(_choice(one) for one in fields["choices"])

@@ -86,13 +86,6 @@ def choice_title(choice: Choice, *, remember: bool = False) -> str:
     return choice.title.replace(FOR_SESSION, ALWAYS, 1) if remember else choice.title
 
 
-def short_line(approval: Approval, now_s: float | None = None) -> str:
-    """One line about a record, for lists: what, by whom, how old, how it ended."""
-    request = approval.request
-    parts = (request.title, request.client, age(approval.at_s, now_s), outcome(approval, now_s))
-    return " · ".join(filter(None, parts))
-
-
 def age(at_s: float, now_s: float | None = None) -> str:
     """How long ago that was: `3 min ago`."""
     return f"{span(_now(now_s) - at_s)} ago"

@@ -35,7 +35,6 @@ KINDS: Mapping[Kind, str] = {
     Kind.LOGIN: "Login",
     Kind.PROJECT: "Settings of a project",
 }
-_DIFF_CLASSES = {"+": "added", "-": "removed", "@": "hunk"}
 
 
 def routes(parts: UiParts) -> list[Route]:
@@ -120,9 +119,9 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "at_s": approval.at_s,
         "expires_at_s": request.expires_at_s,
         "arguments": request.arguments,
-        "diff": diff_lines("\n".join(cut_diff(request.diff, MAX_DIFF_LINES))),
+        "diff": "\n".join(cut_diff(request.diff, MAX_DIFF_LINES)),
         "has_caller": bool(approval.call_id),
-        "choices": [_choice(one) for one in _choices(approval)],
+        "choices": _choices(approval),
     }
 
 
@@ -130,16 +129,6 @@ def _choices(approval: Approval) -> Sequence[Choice]:
     """A login has none: it needs more than a press."""
     request = approval.request
     return () if request.kind is Kind.LOGIN else request.choices or (Choice(ONCE, "Approve"),)
-
-
-def _choice(choice: Choice) -> dict[str, Any]:
-    return {
-        "scope": choice.scope,
-        "title": choice.title,
-        "rules": choice.rules,
-        "may_remember": choice.may_remember,
-        "prefix": choice.prefix,
-    }
 
 
 def _lately(approval: Approval, result: str) -> dict[str, Any]:
@@ -158,12 +147,3 @@ def _lately(approval: Approval, result: str) -> dict[str, Any]:
         "at_s": approval.decided_at_s or (request.expires_at_s if approval.status is Status.EXPIRED else None),
         "result": result,
     }
-
-
-def diff_lines(diff: str) -> list[tuple[str, str]]:
-    """Each line with its class: `added`, `removed`, `hunk`, `file` or `same`."""
-    found: list[tuple[str, str]] = []
-    for line in diff.splitlines():
-        named = line.startswith(("+++ ", "--- "))
-        found.append(("file" if named else _DIFF_CLASSES.get(line[:1], "same"), line))
-    return found

@@ -46,7 +46,8 @@ def routes(parts: UiParts) -> list[Route]:
         step, host = _step(request), request.query_params.get("host", "")
         workspace = request.query_params.get("workspace", "")
         change = await anyio.to_thread.run_sync(_hosts(parts).plan, step, host, workspace)
-        return parts.pages.answer(request, "start_change.html", change_data(change, step, host, workspace))
+        data = {"change": change, "step": step, "host": host, "workspace": workspace}
+        return parts.pages.answer(request, "start_change.html", data)
 
     async def carry_out(request: Request) -> Response:
         step, form = _step(request), form_of(request)
@@ -80,10 +81,6 @@ async def start_data(parts: UiParts) -> Mapping[str, Any]:
         "settings_file": str(config_folder() / "goat-mcp.yaml"),
         "steps": next_steps(hosts, len(servers), is_running=bool(running)),
     }
-
-
-def change_data(change: HostChange, step: Step, host: str, workspace: str) -> Mapping[str, Any]:
-    return {"change": change, "step": step, "host": host, "workspace": workspace}
 
 
 def next_steps(hosts: Sequence[HostHere], servers: int, *, is_running: bool) -> list[NextStep]:

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from goat_mcp.calls.approvals.record import Approval, Status
-from goat_mcp.calls.approvals.store import FILE_NAME
+from goat_mcp.calls.approvals.store import BY_ID, FILE_NAME
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.state.directory import StateDirectory
 from tests.calls.approvals.test_asking import Desk, Person, while_it_waits, write
@@ -94,3 +94,17 @@ async def test_a_decision_is_seen_even_if_the_files_look_the_same(
         await elsewhere.queue.approve(found.id, by="terminal")
 
     assert await while_it_waits(desk, write("/ws/a"), approve_later) == "mode default, allowed once by the user"
+
+
+async def test_a_record_is_found_by_the_beginning_of_its_id_without_reading_all_others(state: StateDirectory) -> None:
+    desk = Desk(state, wait_s=0.0)
+    for number in range(20):
+        await desk.settled(write(f"/ws/{number}"))
+    connection = sqlite3.connect(state.path / FILE_NAME)
+    plan = connection.execute(f"EXPLAIN QUERY PLAN SELECT * FROM approvals WHERE {BY_ID}", ("a", "b")).fetchall()
+    connection.close()
+
+    found = [desk.store.find(one.id[:16].upper()).id for one in desk.store.waiting()]
+
+    assert found == [one.id for one in desk.store.waiting()] and len(found) == 20
+    assert plan[0][-1].startswith("SEARCH approvals USING")

@@ -10,7 +10,7 @@ import pytest
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, Verdict
 from goat_mcp.calls.approvals.wording import CONSEQUENCES
-from goat_mcp.server.ui.now import MAX_WAITING, diff_lines
+from goat_mcp.server.ui.now import MAX_WAITING
 from tests.server.ui.open_page import OpenPage, open_page, request_for
 
 pytestmark = pytest.mark.anyio
@@ -183,8 +183,15 @@ async def test_every_kind_has_a_name(tmp_path: Path) -> None:
     assert (told.count("Reason, read by the model"), told.count("Reason, kept with the decision")) == (2, len(Kind) - 2)
 
 
-def test_each_line_of_a_diff_has_its_class() -> None:
-    assert diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same") == [
+async def test_each_line_of_a_diff_has_its_class(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as page:
+        page.parts.queue.store.add(request_for(diff="--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same"))
+
+        html = (await page.client.get("/ui")).text
+
+    found = re.search(r'<pre class="diff"[^>]*>(.*?)</pre>', html, re.S)
+    assert found is not None
+    assert re.findall(r'<span class="(.+?)">(.*?)</span>\n', found[1]) == [
         ("file", "--- a"),
         ("file", "+++ b"),
         ("hunk", "@@ -1 +1 @@"),
