@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.audit import AuditLog, Decided
 from goat_mcp.calls.hooks import HookOutcome, Hooks
-from goat_mcp.calls.meta_call import check_only_reads, resolve_call, what_runs
+from goat_mcp.calls.meta_call import check_only_reads, resolve_call, what_would_run
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.permission import Permission, Preview, no_preview
@@ -182,12 +182,9 @@ class Admission:
             roots = (*roots, ctx.rights.writes_below)  # an agent's worktree: `Edit(src/**)` is about its copy as well
         workdir = str(judged.arguments.get("workdir") or judged.arguments.get("cwd") or "")
         directory = self.permission.shell_directory(ctx, workdir) if spec.rule_name == "Bash" else ""
-        call = Call(
-            spec,
-            judged.arguments,
-            *(access.asked, access.reads, access.writes, roots, directory, access.runs),
-            definition=partial(what_runs, tool, access),
-        )
+        paths = (access.asked, access.reads, access.writes)
+        definition = partial(what_would_run, tool, access)
+        call = Call(spec, judged.arguments, *paths, roots, directory, access.runs, definition)
         return access, call
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:

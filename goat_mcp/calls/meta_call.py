@@ -61,12 +61,13 @@ def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) ->
         access = target.tool.access(target.tool.validate(target.arguments))
     except ToolError:
         return ""
-    return what_runs(target.tool, access) + repr(target.tool.spec)
+    return what_would_run(target.tool, access)
 
 
-def what_runs(tool: AnyTool, access: Access) -> str:
-    """Stands for what a call would run beside what its tool's spec and its arguments say."""
-    return f"{access.script_sha256}\0{tool.definition() if isinstance(tool, HasDefinition) else ''}\0"
+def what_would_run(tool: AnyTool, access: Access) -> str:
+    """The definition of a tool, with the files that are part of it."""
+    definition = tool.definition() if isinstance(tool, HasDefinition) else repr(tool.spec)
+    return f"{access.script_sha256}\0{definition}"
 
 
 def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> None:

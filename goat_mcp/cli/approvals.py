@@ -13,7 +13,7 @@ import anyio
 import click
 
 from goat_mcp.calls.approvals.record import Approval, Kind, Status
-from goat_mcp.calls.approvals.wording import lines_of, outcome
+from goat_mcp.calls.approvals.wording import CONSEQUENCES, choice_title, lines_of, outcome
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import OK
 from goat_mcp.cli.notify_trial import send_test_messages
@@ -153,13 +153,17 @@ def _print_whole(approval: Approval, result: str) -> None:
         click.echo(escaped(line))
     if approval.status is not Status.WAITING:
         return
+    if about := CONSEQUENCES.get(request.kind):
+        say(about)
     if command := request.facts.get("command") if request.kind is Kind.LOGIN else None:
         say(f"Log in: {command}")
+        say(f"Deny: goat-mcp deny {approval.short_id}")
         return
     say(f"Approve: goat-mcp approve {approval.short_id}")
     for choice in request.choices:
-        always = " (or --always)" if choice.may_remember else ""
-        say(f"  --scope {choice.scope}{always}: {choice.title}")
+        say(f"  --scope {choice.scope}: {choice.title}")
+        if choice.may_remember:
+            say(f"  --scope {choice.scope} --always: {choice_title(choice, remember=True)}")
         if choice.prefix:
             say(f"    another prefix: --prefix {choice.prefix!r}")
     say(f"Deny: goat-mcp deny {approval.short_id} --reason TEXT")

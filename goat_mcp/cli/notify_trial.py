@@ -37,7 +37,8 @@ def send_test_messages(*, as_json: bool) -> int:
     for place, result in () if as_json else results:
         say(f"{place}: {result}")
     if not results and not as_json:
-        say("approval.notify names nobody: nothing was sent.")
+        say("approval.notify names nobody: nothing was sent. For the desktop, put this into your settings:")
+        say("approval: {notify: [{desktop: true}]}")
     return 0 if all(result == SENT for _, result in results) else USAGE
 
 

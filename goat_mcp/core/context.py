@@ -72,6 +72,11 @@ class ToolContext:
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 
+    @property
+    def client_session(self) -> str:
+        """The session of the client, also for a call that an agent of it makes in a session of its own."""
+        return self.rights.client_session or self.session_key
+
     def changed(self, **members: Any) -> ToolContext:
         """As `dataclasses.replace`, in a tenth of its time: every call has its context changed."""
         other = object.__new__(ToolContext)

@@ -73,9 +73,9 @@ class Database:
         """Run `work` in a worker thread as one change, all or nothing. Raises `ToolError(IO)` where that fails."""
         return await self._in_thread("BEGIN IMMEDIATE", work)
 
-    def write_here(self, work: Callable[[Connection], T]) -> T:
-        """As `write`, in the thread of the caller, which waits."""
-        return self._run("BEGIN IMMEDIATE", work)
+    def write_here(self, work: Callable[[Connection], T], *, wait_s: float = BUSY_TIMEOUT_S) -> T:
+        """As `write`, in the thread of the caller, which waits; for others that write, about `wait_s`."""
+        return self._run("BEGIN IMMEDIATE", work, wait_s)
 
     def read_here(self, work: Callable[[Connection], T]) -> T:
         """As `read`, in the thread of the caller, which waits."""
@@ -93,29 +93,37 @@ class Database:
         # Left alone when cancelled: the lock keeps whoever comes next from the connection until it is done.
         return await anyio.to_thread.run_sync(self._run, begin, work, abandon_on_cancel=True)
 
-    def _run(self, begin: str, work: Callable[[Connection], T]) -> T:
+    def _run(self, begin: str, work: Callable[[Connection], T], wait_s: float = BUSY_TIMEOUT_S) -> T:
         import sqlite3
 
-        with self._lock:
+        # Bounded: behind a locked file each of many threads would wait for all before it.
+        if not self._lock.acquire(timeout=wait_s):
+            raise self._unusable("it is in use")
+        try:
             try:
-                try:
-                    return self._transact(begin, work)
-                except sqlite3.DatabaseError as problem:
-                    if _code(problem) not in _DAMAGED:
-                        raise
-                    self._set_aside(str(problem))
-                    return self._transact(begin, work)
-            except (sqlite3.Error, OSError) as problem:
-                raise ToolError(
-                    ErrorCode.IO,
-                    f"the state database {self.path} could not be used: {problem}",
-                    "Try again; if it stays so, the user has to look at that file and its folder.",
-                ) from problem
+                return self._transact(begin, work, wait_s)
+            except sqlite3.DatabaseError as problem:
+                if _code(problem) not in _DAMAGED:
+                    raise
+                self._set_aside(str(problem))
+                return self._transact(begin, work, wait_s)
+        except (sqlite3.Error, OSError) as problem:
+            raise self._unusable(str(problem)) from problem
+        finally:
+            self._lock.release()
 
-    def _transact(self, begin: str, work: Callable[[Connection], T]) -> T:
+    def _unusable(self, problem: str) -> ToolError:
+        return ToolError(
+            ErrorCode.IO,
+            f"the state database {self.path} could not be used: {problem}",
+            "Try again; if it stays so, the user has to look at that file and its folder.",
+        )
+
+    def _transact(self, begin: str, work: Callable[[Connection], T], wait_s: float) -> T:
         if self._connection is not None and self._identity() != self._opened:
             self._close()  # somebody has set the file aside or deleted it
         connection = self._connection or self._open()
+        connection.execute(f"PRAGMA busy_timeout={wait_s * 1000:.0f}")
         connection.execute(begin)
         try:
             result = work(connection)

@@ -208,7 +208,7 @@ class Bash(
         """The sandbox of this command, if it has one, and its name. Raises `ToolError(SANDBOX)`."""
         if self.sandbox is None:
             return None, "off"
-        session_key = ctx.rights.client_session or ctx.session_key
+        session_key = ctx.client_session
         state = await self.sandbox.state(session_key, ctx.principal)
         confined = await self.sandbox.confine_command(
             directory, session_key=session_key, principal=ctx.principal, writes_below=ctx.rights.writes_below

@@ -96,7 +96,8 @@ class ExitPlanMode(
         if said is None:
             return text_result(
                 f"Plan saved to {plan.file_path}\nWaiting for the user's approval. They can give it with: "
-                f"goat-mcp plan approve {plan.name}\nUntil then nothing may be changed. Tell the user, and stop.",
+                f"goat-mcp plan approve {plan.name}, or on the page that goat-mcp ui opens\n"
+                "Until then nothing may be changed. Tell the user, and stop.",
                 facts=_facts(plan, text, approved=False),
             )
         if said.approved:

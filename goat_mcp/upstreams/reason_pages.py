@@ -129,7 +129,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     ),
     _R.QUARANTINED: ReasonPage(
         "What it offers has changed since it was pinned in `goat.lock`, or waits for its first approval; calls of it "
-        "are refused. Changed instructions are only told: nobody is sent them.",
+        "are refused. Changed instructions are only reported: no client receives them.",
         "Compare with `goat-mcp lock show SERVER`, then `goat-mcp lock approve SERVER`.",
     ),
 }

@@ -135,7 +135,12 @@ async def ground(
     workspace = folder / "ws"
     workspace.mkdir(parents=True, exist_ok=True)
     # Processes that agents start are looked for by the ids they have on this machine: no sandbox around them.
-    bare = {"workspace": [str(workspace)], "mode": "bypassPermissions", "sandbox": "off"}
+    bare = {
+        "workspace": [str(workspace)],
+        "mode": "bypassPermissions",
+        "sandbox": "off",
+        "approval": {"wait_s": 0},
+    }
     tree = Settings.model_validate({**bare, **settings})
     gateway = Gateway(tree, approval=approval, state=StateDirectory(folder / "state"))
     if model is not None:

@@ -137,7 +137,7 @@ async def test_a_call_waits_while_the_person_is_asked_and_asks_no_more_once_it_h
         assert (on.workspace / "one.txt").exists()
         assert not (on.workspace / "two.txt").exists()
     assert has_waited
-    assert "nobody could be asked" in results_in(model.requests[2].messages[-1])[0]
+    assert "[E_APPROVAL_PENDING]" in results_in(model.requests[2].messages[-1])[0]
 
 
 async def test_progress_names_the_turn_and_the_running_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

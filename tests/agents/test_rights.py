@@ -125,7 +125,7 @@ async def test_in_the_background_nobody_can_be_asked(tmp_path: Path) -> None:
 
         assert not (on.workspace / "x.txt").exists()
     assert asked == []
-    assert "nobody could be asked" in answer(model)
+    assert "[E_APPROVAL_PENDING]" in answer(model)
 
 
 async def test_disallowed_tools_win_over_tools(tmp_path: Path) -> None:

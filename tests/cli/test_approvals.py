@@ -101,8 +101,28 @@ def test_one_is_shown_whole_with_what_can_be_chosen(store: ApprovalStore) -> Non
     assert "Allow Bash? (mode default)" in lines and "command: pytest -q" in lines
     assert "+199" in lines
     assert f"Approve: goat-mcp approve {found.short_id}" in lines
-    assert "  --scope session (or --always): Allow for this session: Bash(pytest -q)" in lines
+    assert "  --scope session: Allow for this session: Bash(pytest -q)" in lines
+    assert "  --scope session --always: Always allow: Bash(pytest -q)" in lines
     assert f"Deny: goat-mcp deny {found.short_id} --reason TEXT" in lines
+
+
+@pytest.mark.usefixtures("person")
+def test_a_call_that_nobody_waits_for_runs_when_it_is_sent_again(store: ApprovalStore) -> None:
+    found = store.add(call())
+
+    assert run("approve", found.short_id) == (
+        f"{found.short_id} Bash: pytest -q: approved (once); it runs when the client sends the call again\n"
+    )
+
+
+@pytest.mark.usefixtures("person")
+def test_always_is_refused_for_a_scope_that_cannot_be_kept(store: ApprovalStore) -> None:
+    found = store.add(call(), "c1")
+
+    told = run("approve", found.short_id, "--scope", "once", "--always", code=5)
+
+    assert "scope once holds for this one call only. Leave out --always." in " ".join(told.split())
+    assert store.find(found.id).status is Status.WAITING
 
 
 def test_one_as_json_has_everything(store: ApprovalStore) -> None:
@@ -122,7 +142,7 @@ def test_a_person_approves_with_a_scope(store: ApprovalStore) -> None:
     told = run("approve", found.short_id, "--scope", "session")
 
     decided = store.find(found.id)
-    assert told == f"{found.short_id} Bash: pytest -q: approved (session)\n"
+    assert told == f"{found.short_id} Bash: pytest -q: approved (session); it runs now\n"
     assert (decided.status, decided.decided_by) == (Status.APPROVED, "terminal")
     assert decided.verdict == Verdict(True, "session", ("Bash(pytest -q)",))
 

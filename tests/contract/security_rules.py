@@ -418,7 +418,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PERM-4",
         "An approval is for this tool, these arguments, this person; once, and not for long.",
-        "server/suspended_calls state/database calls/admission manifests/manifest_tool",
+        "server/suspended_calls state/database calls/admission calls/approvals/binding calls/approvals/store "
+        "manifests/manifest_tool",
         "server/test_travelling_approval.py::"
         "test_the_answer_may_come_to_another_process_and_counts_once "
         "server/test_travelling_approval.py::"
@@ -428,7 +429,13 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "calls/test_pipeline.py::test_R_PERM_4_a_rule_that_came_while_the_user_was_asked_holds_for_this_call "
         "manifests/test_calls_held_back.py::test_a_call_of_a_tool_that_became_another_one_is_refused "
         "manifests/test_calls_held_back.py::"
-        "test_what_a_person_allowed_is_not_used_for_another_handler",
+        "test_what_a_person_allowed_is_not_used_for_another_handler "
+        "manifests/test_calls_held_back.py::"
+        "test_an_approval_from_the_queue_is_not_used_for_another_handler "
+        "calls/approvals/test_asking.py::test_an_approval_is_for_this_very_call "
+        "calls/approvals/test_asking.py::test_an_approval_that_was_not_used_expires "
+        "calls/approvals/test_asking.py::test_one_approval_lets_one_of_two_identical_calls_run "
+        "e2e/test_approvals.py::test_of_fifty_approvals_that_two_processes_decide_at_once_each_is_decided_once",
         "Processes that take each other's answers share one state directory.",
     ),
     _rule(

@@ -115,7 +115,7 @@ _QUESTION = {
 def table(rows: list[tuple[str, str]], workspace: Path, web: str) -> str:
     """As the page has it: with places that are the same everywhere."""
     lines = [f"| {number} | {what} | {choice} |" for number, (what, choice) in enumerate(rows, 1)]
-    text = "\n".join(("| call | what it does | chosen where a person is asked |", "| --- | --- | --- |", *lines))
+    text = "\n".join(("| call | what it does | chosen if a person is asked |", "| --- | --- | --- |", *lines))
     return (
         text.replace(str(workspace), "/home/you/project")
         .replace(web, "example.org")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from goat_mcp.calls.approvals.record import Approval, Status, Verdict
-from goat_mcp.calls.approvals.store import ApprovalStore
+from goat_mcp.calls.approvals.store import FILE_NAME, ApprovalStore
 from goat_mcp.calls.approvals.wording import lines_of
 from goat_mcp.state.directory import StateDirectory
 from tests.e2e.goat import Launch, connected, http_goat
@@ -197,6 +198,30 @@ def test_a_client_that_wants_progress_reads_what_its_call_waits_for(launch: Laun
     assert notice["method"] == "notifications/progress"
     assert f"goat-mcp approve {waiting.short_id}" in notice["params"]["message"]
     assert "not today" in text_of(answer)
+
+
+@pytest.mark.parametrize("stop", ["the client ends the input", "SIGTERM"])
+def test_a_server_with_waiting_calls_ends_in_time_while_another_program_writes_the_queue(
+    launch: Launch, stop: str
+) -> None:
+    store = store_of(launch)
+    with Wire(asks(launch, wait_s=WITHIN_S).command, launch.environment, launch.workspace) as wire:
+        wire.handshake()
+        for number in range(10):
+            wire.start("tools/call", {"name": "Bash", "arguments": {"command": f"echo {number}"}})
+        until(lambda: len(store.waiting()) == 10)
+        other = sqlite3.connect(launch.folder / "state" / FILE_NAME, isolation_level=None)
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            if stop == "SIGTERM":
+                wire.process.terminate()
+            else:
+                assert wire.process.stdin is not None
+                wire.process.stdin.close()
+
+            wire.process.wait(10)  # R-STOP-1 says 5; each call by itself would wait 5 for the file
+        finally:
+            other.close()
 
 
 def test_deny_asks_nobody_elsewhere(launch: Launch, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.calls.approvals.record import Verdict
+from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DECISION
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply
@@ -181,6 +183,20 @@ async def test_what_a_person_allowed_is_not_used_for_another_handler(
 
     assert results[0].text == "old"
     assert error_of(results[1])["message"] == f"probe__say {ANOTHER}"
+
+
+async def test_an_approval_from_the_queue_is_not_used_for_another_handler(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "probe", OLD, {"name": "say", "access": {"category": "one"}})
+    gateway = gateway_over(tmp_path, folder, permissions={"ask": ["probe__say"]}, approval={"wait_s": 0})
+    queue = ApprovalStore(gateway.state)
+    async with gateway.running():
+        await call(gateway, "probe__say")
+        queue.decide(queue.waiting()[0].id, Verdict(approved=True), "terminal")
+        await changed(gateway, folder, handlers_too)
+        after_the_change = await call(gateway, "probe__say")
+
+    assert after_the_change.error_code == "E_APPROVAL_PENDING"
 
 
 async def test_a_call_that_waits_for_its_turn_does_not_run_another_handler(tmp_path: Path) -> None:

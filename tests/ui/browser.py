@@ -56,7 +56,6 @@ class Tabs:
         self._browser = browser
         self._desk = desk
         self._contexts: list[BrowserContext] = []
-        self._login: Any = None
 
     def __call__(self, view: str = "/ui", theme: Theme = "light", width: int = WIDE) -> Page:
         """A new browser window, logged in, with this view open."""
@@ -74,12 +73,12 @@ class Tabs:
         self, theme: Theme = "light", width: int = WIDE, *, logged_in: bool = True, scripts: bool = True
     ) -> Page:
         """A window with nothing open, in a browser of its own."""
-        if logged_in and self._login is None:
-            self._login = self._logged_in()
+        if logged_in and self._desk.origin not in self._desk.logins:
+            self._desk.logins[self._desk.origin] = self._logged_in()
         context = self._browser.new_context(
             color_scheme=theme,
             viewport={"width": width, "height": HEIGHT},
-            storage_state=self._login if logged_in else None,
+            storage_state=self._desk.logins[self._desk.origin] if logged_in else None,
             java_script_enabled=scripts,
             locale="en-GB",
             reduced_motion="reduce",
@@ -114,6 +113,17 @@ class Tabs:
     def _asked(self, request: Request) -> None:
         if urlsplit(request.url).hostname not in ("127.0.0.1", "localhost", None):
             self.problems.append(f"leaves the machine: {request.url}")
+
+
+@contextmanager
+def checked_tabs(browser: Browser, desk: Desk) -> Generator[Tabs]:
+    """A violation of the policy or an error in any of them fails the test."""
+    tabs = Tabs(browser, desk)
+    try:
+        yield tabs
+        assert tabs.problems == []
+    finally:
+        tabs.close()
 
 
 def overflow(page: Page) -> list[str]:

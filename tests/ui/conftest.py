@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.ui.browser import Tabs, running_browser
+from tests.ui.browser import Tabs, checked_tabs, running_browser
 from tests.ui.desk import Desk, new_desk
 
 _FOLDER = Path(__file__).parent
@@ -31,18 +31,12 @@ def browser() -> Generator[Browser]:
 @pytest.fixture
 def desk(tmp_path: Path, browser: Browser) -> Generator[Desk]:
     """An account of this test's own, with the page served. The browser comes first: without one nothing is started."""
-    desk = new_desk(tmp_path / "ada")
-    with desk.page():
+    with new_desk(tmp_path / "ada").served() as desk:
         yield desk
 
 
 @pytest.fixture
 def page_at(browser: Browser, desk: Desk) -> Generator[Tabs]:
-    """Windows in which the views are open. A violation of the policy or an error in any of them fails the test; one
-    that expects an error takes it out of `page_at.problems`."""
-    tabs = Tabs(browser, desk)
-    try:
+    """Windows in which the views are open; a test that expects an error takes it out of `page_at.problems`."""
+    with checked_tabs(browser, desk) as tabs:
         yield tabs
-        assert tabs.problems == []
-    finally:
-        tabs.close()

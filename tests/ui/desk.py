@@ -37,6 +37,8 @@ class Desk:
 
     home: Path
     origin: str = ""
+    logins: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What a browser keeps after a login, by the page's origin: one login serves all windows of a page."""
     _links: list[str] = field(default_factory=list[str])
 
     @property
@@ -116,6 +118,12 @@ class Desk:
             yield
         finally:
             end(process)
+
+    @contextmanager
+    def served(self) -> Generator[Desk]:
+        """This account, with its page."""
+        with self.page():
+            yield self
 
 
 def new_desk(home: Path) -> Desk:

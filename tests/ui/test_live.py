@@ -55,7 +55,7 @@ def test_a_button_that_is_pressed_while_the_page_changes_still_counts(desk: Desk
     page.mouse.up()
 
     page.wait_for_url(f"**/ui?id={approval.id}")
-    expect(page.locator(".answer")).to_contain_text("Approved by page")
+    expect(page.locator(".notice")).to_contain_text("Approved by page")
 
 
 def test_a_page_whose_server_is_gone_says_so(tmp_path: Path, browser: Browser) -> None:

@@ -8,11 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from goat_mcp.calls.approvals.record import Status
 from tests.ui.browser import Tabs
-from tests.ui.desk import Desk
+from tests.ui.desk import Desk, new_desk
 from tests.ui.seed import asked
 
 pytestmark = pytest.mark.e2e
@@ -43,6 +43,13 @@ class Elsewhere:
 
     def at(self, host: str) -> str:
         return f"http://{host}:{self.server.server_address[1]}/"
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    """One account for all tests here: nothing that a stranger does changes it."""
+    with new_desk(tmp_path_factory.mktemp("strangers") / "ada").served() as desk:
+        yield desk
 
 
 @pytest.fixture

@@ -30,5 +30,7 @@ def test_a_change_is_undone_from_its_call(desk: Desk, page_at: Tabs) -> None:
         page.get_by_role("button", name="Undo").click()
 
         expect(page.get_by_role("status").first).to_contain_text("greeting.py")
+        expect(page.locator("main")).to_contain_text("Undone: the files are as they were")
+        expect(page.get_by_role("link", name="Undo")).to_have_count(0)
     assert "Welcome" in changed and shown_only == changed
     assert file.read_text() == before

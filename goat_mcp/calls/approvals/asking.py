@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
@@ -17,18 +17,20 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.approvals.options import ApprovalOptions
-from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Request, Verdict
-from goat_mcp.calls.approvals.store import ApprovalStore, this_process
+from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Request, Status, Verdict
+from goat_mcp.calls.approvals.store import LEAVE_WITHIN_S, ApprovalStore, this_process
 from goat_mcp.calls.permissions.approval import form_of, verdict_of
 from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
 from goat_mcp.core.elicitation import Answer, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.heartbeat import beat
+from goat_mcp.core.heartbeat import with_heartbeat
 
 T = TypeVar("T")
 
 LOOK_S = 0.2
 """How often a waiting call looks for a decision from another process."""
+READ_AGAIN_S = 2.0
+"""Its record is read as often even if the file looks the same: it expires, and a file's time is coarse."""
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
 
@@ -65,19 +67,27 @@ class QueuedApprovals:
 
     async def ask(self, request: Request, ctx: ToolContext) -> Verdict:
         """Raises `ToolError(APPROVAL_PENDING)` if nobody decides in time."""
-        request = replace(
-            request, session=session_mark(request.session), expires_at_s=time.time() + self.options.expires_s
-        )
+        try:
+            return await self._verdict(request, ctx)
+        except ToolError as problem:
+            if problem.code is not ErrorCode.NOT_FOUND:
+                raise
+            raise _over(request.tool, "is no longer in their queue") from None
+
+    async def _verdict(self, request: Request, ctx: ToolContext) -> Verdict:
+        request = replace(request, session=session_mark(request.session))
         while True:
             found = await _in_thread(self._queued, request, ctx.call_id)
             if not found.is_decided:
                 found = await self._decided(found, ctx)
+            if not found.is_decided:
+                raise _over(request.tool, f"is {found.status.value}: nobody decided in time")
             if (used := await _in_thread(self.store.use, found.id, ctx.call_id)) is not None:
                 return _for_session(used, request.session)
             # An identical call beside this one has run by that decision: it was good for one.
 
     async def granted(self, ctx: ToolContext) -> Sequence[tuple[Verdict, str]]:
-        session = session_mark(ctx.rights.client_session or ctx.session_key)
+        session = session_mark(ctx.client_session)
         found = await _in_thread(self.store.granted, ctx.principal, session)
         return [
             (one.verdict, one.request.directory)
@@ -86,23 +96,31 @@ class QueuedApprovals:
         ]
 
     def _queued(self, request: Request, call_id: str) -> Approval:
-        return self.store.attend(request.subject, request.principal, call_id) or self.store.add(request, call_id)
+        found = self.store.attend(request.subject, request.principal, call_id)
+        expires_at_s = time.time() + self.options.expires_s
+        return found or self.store.add(replace(request, expires_at_s=expires_at_s), call_id)
 
     async def _decided(self, waiting: Approval, ctx: ToolContext) -> Approval:
-        """Raises `ToolError(APPROVAL_PENDING)`."""
+        """The record as it is when it waits no more. Raises `ToolError(APPROVAL_PENDING)` if it still does."""
         began_s = time.monotonic()
         try:
             decided = await self._first_decision(waiting, ctx)
         except anyio.get_cancelled_exc_class():
             # Hosts give a call up after a minute: then the request waits on. A person who ends it is faster.
             gave_up = time.monotonic() - began_s >= WAIT_LIMIT_S
-            with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(LEAVE_WITHIN_S, shield=True), suppress(ToolError):
                 await _in_thread(self.store.leave if gave_up else self.store.withdraw, waiting.id)
             raise
         if decided is None:
-            await _in_thread(self.store.leave, waiting.id)
+            decided = await _in_thread(self._left, waiting.id)
+        if decided.status is Status.WAITING:
             raise _pending(waiting, shows_apps=ctx.rights.shows_apps)
         return decided
+
+    def _left(self, id: str) -> Approval:
+        """The record after its call has stopped waiting: somebody may have decided just now."""
+        self.store.leave(id)
+        return self.store.find(id)
 
     async def _first_decision(self, waiting: Approval, ctx: ToolContext) -> Approval | None:
         answer, decided = await first_of(
@@ -124,15 +142,10 @@ class QueuedApprovals:
         """The client shows no forms. One that asked for progress waits longer: it sees that its call is alive."""
         limit_s = self.options.wait_s if ctx.wants_progress else min(self.options.wait_s, ctx.wait_left_s())
         message = f"waiting for approval {waiting.short_id}: goat-mcp approve {waiting.short_id}, or goat-mcp ui"
-        async with AsyncExitStack() as stack:
-            stack.enter_context(ctx.while_elsewhere())
+        with ctx.while_elsewhere(), anyio.move_on_after(limit_s):
             if ctx.wants_progress:
-                group = await stack.enter_async_context(anyio.create_task_group())
-                stack.callback(group.cancel_scope.cancel)
                 await ctx.progress(0, None, message)
-                group.start_soon(beat, ctx.progress, message)
-            with anyio.move_on_after(limit_s):
-                return await self._decision_of(waiting.id)
+            return await with_heartbeat(partial(self._decision_of, waiting.id), ctx, message)
         return None
 
     async def _decision_of(self, id: str) -> Approval:
@@ -140,13 +153,14 @@ class QueuedApprovals:
 
 
 async def decision_of(store: ApprovalStore, id: str) -> Approval:
-    """The record as soon as somebody has decided."""
-    mark = None
+    """The record as soon as it waits no more: somebody has decided, or its time is over."""
+    mark, read_at_s = None, 0.0
     while True:
-        if (now := await _in_thread(store.mark)) != mark:
-            mark = now
+        now, now_s = await _in_thread(store.mark), time.monotonic()
+        if now != mark or now_s - read_at_s >= READ_AGAIN_S:
+            mark, read_at_s = now, now_s
             found = await _in_thread(store.find, id)
-            if found.is_decided:
+            if found.status is not Status.WAITING:
                 return found
         await anyio.sleep(LOOK_S)
 
@@ -158,16 +172,25 @@ async def first_of(
     form is withdrawn. Both may be there."""
     answer: Answer | None = None
     decided: T | None = None
+    failed: Exception | None = None
     async with anyio.create_task_group() as group:
 
         async def look() -> None:
-            nonlocal decided
-            decided = await decision()
+            nonlocal decided, failed
+            try:
+                decided = await decision()
+            except Exception as problem:  # not out of the group, which would wrap it
+                failed = problem
             group.cancel_scope.cancel()
 
         group.start_soon(look)
-        answer = await ask()
+        try:
+            answer = await ask()
+        except Exception as problem:
+            failed = problem
         group.cancel_scope.cancel()
+    if failed is not None and answer is None and decided is None:
+        raise failed
     return answer, decided
 
 
@@ -203,5 +226,15 @@ def _pending(waiting: Approval, *, shows_apps: bool) -> ToolError:
     )
 
 
+def _over(tool: str, why: str) -> ToolError:
+    return ToolError(
+        ErrorCode.PERMISSION,
+        f"{tool} needs the user's approval, and the question {why}; nothing was done",
+        "Tell the user; the same call asks them again.",
+        facts={"tool": tool},
+    )
+
+
 async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
-    return await anyio.to_thread.run_sync(work, *arguments)
+    # Left alone when cancelled: a locked file must not keep a call, or the server, from ending.
+    return await anyio.to_thread.run_sync(work, *arguments, abandon_on_cancel=True)

@@ -7,21 +7,19 @@ import json
 from typing import Any
 
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.core.spec import ToolSpec
 
 
 def subject_of(call: Call, principal: str) -> str:
-    """The same for the same call of the same principal, and for no other. The files that it touches are part of it,
-    and those that a declared tool consists of: a path may mean another one by now, or hold something else."""
+    """The same for the same call of the same principal, and for no other. The files that it touches are part of it:
+    a path may mean another one by now."""
     return _sha256(
         [
             principal,
             call.spec.rule_name,
-            pin_of(call.spec),
+            pin_of(call),
             call.arguments,
             call.directory,
             *(call.roots, call.asked, call.reads, call.writes, call.runs),
-            call.definition(),
         ]
     )
 
@@ -30,9 +28,9 @@ def arguments_sha256(call: Call) -> str:
     return _sha256(call.arguments)
 
 
-def pin_of(spec: ToolSpec) -> str:
-    """Of the definition that the person is shown the call of."""
-    return _sha256(spec.wire())
+def pin_of(call: Call) -> str:
+    """Of the definition that the person is shown the call of, with the files of a declared tool."""
+    return _sha256([call.spec.wire(), call.definition()])
 
 
 def _sha256(value: Any) -> str:

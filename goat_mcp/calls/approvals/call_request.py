@@ -24,7 +24,7 @@ _COMMAND_CHARS = 20_000
 _LINE_CHARS = 1_000
 _TITLE_CHARS = 100
 _NAME_CHARS = 200
-_TELLING = ("command", "file_path", "notebook_path", "url", "path")
+_TITLE_ARGUMENTS = ("command", "file_path", "notebook_path", "url", "path")
 """Arguments that say best what a call is about."""
 
 
@@ -51,7 +51,7 @@ def request_for_call(
         subject=subject_of(call, ctx.principal),
         title=_title(call, redactor),
         principal=ctx.principal,
-        session=ctx.rights.client_session or ctx.session_key,
+        session=ctx.client_session,
         scope_id=scope_id,
         client=one_line(redactor.text(ctx.client_name), _NAME_CHARS),
         tool=one_line(spec.rule_name, _NAME_CHARS),
@@ -63,7 +63,7 @@ def request_for_call(
         why=(*spec.effects, *outside),
         asked_by=one_line(redactor.text(reason), _LINE_CHARS),
         args_sha256=arguments_sha256(call),
-        pin=pin_of(spec),
+        pin=pin_of(call),
         choices=choices,
         facts=facts,
     )
@@ -72,9 +72,10 @@ def request_for_call(
 def _title(call: Call, redactor: Redactor) -> str:
     """`Edit: src/a.py`, for lists."""
     name = call.spec.rule_name
-    told: Any = next((call.arguments[one] for one in _TELLING if isinstance(call.arguments.get(one), str)), "")
-    root = next((root for root in call.roots if str(told).startswith(f"{root.rstrip('/')}/")), "")
-    short = str(told)[len(root.rstrip("/")) + 1 :] if root else str(told)
+    values: Iterator[Any] = map(call.arguments.get, _TITLE_ARGUMENTS)
+    about = next((value for value in values if isinstance(value, str)), "")
+    root = next((root for root in call.roots if about.startswith(f"{root.rstrip('/')}/")), "")
+    short = about[len(root.rstrip("/")) + 1 :] if root else about
     title = f"{name}: {redactor.text(short[:_LINE_CHARS])}" if short else name
     return one_line(title, _TITLE_CHARS)
 

@@ -35,7 +35,8 @@ class PlanQueue:
 
     async def ask(self, waiting: Approval, form: Form, ctx: ToolContext) -> tuple[Answer | None, Approval | None]:
         """Show the form until somebody answers it, or decides elsewhere: then it is withdrawn."""
-        return await first_of(partial(ctx.ask, form), partial(decision_of, self.store, waiting.id))
+        answer, ended = await first_of(partial(ctx.ask, form), partial(decision_of, self.store, waiting.id))
+        return answer, ended if ended is not None and ended.is_decided else None
 
     async def decide(self, waiting: Approval, verdict: Verdict, ctx: ToolContext) -> Approval | None:
         """Record what the person said in the form. The record if somebody else was first; that decision counts."""

@@ -1,9 +1,6 @@
 """The scopes that a person may choose when they allow a call: computed from the call, never free text.
 
-For `asking.py`: `choices_for(call, narrowest, asked_by_rule=decision.by_rule, listed=..., redactor=...)`. `listed` are
-the specs of the tools that this client's catalog has now; without it no choice about a server's reading tools is made.
-The rules of a verdict hold where the call began (`request.directory`), as those that `narrowest_rules` finds.
-`call_request.request_for_call` makes the whole record, with what `chosen_verdict` needs (`facts["command"]`).
+The rules of a verdict hold in the directory where the call began (`request.directory`).
 """
 
 from __future__ import annotations
@@ -49,7 +46,8 @@ def choices_for(
     is_confined: bool = False,
     redactor: Redactor | None = None,
 ) -> tuple[Choice, ...]:
-    """`narrowest` are the rules that would let just this call pass again.
+    """`narrowest` are the rules that would let just this call pass again, `listed` the tools that this client sees:
+    without them no choice about a server's reading tools is made.
 
     `asked_by_rule`: an ask rule, the protection of a path or a hook asks. No allow rule lifts that, so only this call
     can be allowed. `is_confined`: a sandbox would keep commands inside the workspace, without network. A choice whose
@@ -227,9 +225,12 @@ def chosen_verdict(request: Request, scope: str, *, remember: bool = False, pref
     choice = next((one for one in request.choices if one.scope == scope), None)
     if choice is None and not (scope == ONCE and not request.choices):
         offered = ", ".join(one.scope for one in request.choices) or ONCE
-        raise ToolError(ErrorCode.INPUT, f"scope {scope[:40]!r} is not offered here", f"Choose one of {offered}.")
+        raise ToolError(ErrorCode.INPUT, f"scope {scope[:40]!r} is not offered here", f"Choose from: {offered}.")
     if choice is None:
         choice = Choice(ONCE, wording.ONCE)
+    if remember and choice.scope != ALWAYS and not choice.may_remember:
+        holds = "for this one call" if choice.scope == ONCE else "for this session"
+        raise ToolError(ErrorCode.INPUT, f"scope {choice.scope} holds {holds} only", "Leave out --always.")
     rules = choice.rules
     if prefix.strip():
         if not choice.prefix:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 FILE_NAME = "approvals.db"
+LEAVE_WITHIN_S = 1.0
+"""A call that ends waits no longer for others that write."""
 KEPT_S = 30 * 86_400.0
 """How long a decided record is kept."""
 _SCHEMA = (
@@ -77,8 +79,9 @@ class ApprovalStore:
             _expire(connection)
             rows = connection.execute(
                 f"SELECT {_COLUMNS} FROM approvals WHERE subject = ? AND principal = ? AND used_by = '' "
-                "AND status IN ('waiting', 'approved', 'denied') ORDER BY status = 'waiting', at_s",
-                (subject, principal),
+                "AND status IN ('waiting', 'approved', 'denied') AND expires_at_s > ? "
+                "ORDER BY status = 'waiting', at_s",
+                (subject, principal, time.time()),
             )
             for found in map(_approval, rows.fetchall()):
                 if found.call_id and is_alive(found.process):
@@ -94,7 +97,8 @@ class ApprovalStore:
     def leave(self, id: str) -> None:
         """The call that waited ends; the request goes on waiting."""
         self._database.write_here(
-            lambda connection: connection.execute("UPDATE approvals SET call_id = '' WHERE id = ?", (id,))
+            lambda connection: connection.execute("UPDATE approvals SET call_id = '' WHERE id = ?", (id,)),
+            wait_s=LEAVE_WITHIN_S,
         )
 
     def withdraw(self, id: str) -> None:
@@ -102,7 +106,8 @@ class ApprovalStore:
         self._database.write_here(
             lambda connection: connection.execute(
                 "UPDATE approvals SET status = 'withdrawn', call_id = '' WHERE id = ? AND status = 'waiting'", (id,)
-            )
+            ),
+            wait_s=LEAVE_WITHIN_S,
         )
 
     def open(self, request: Request, seen_at_s: float) -> Approval:
@@ -243,8 +248,8 @@ class ApprovalStore:
             self._database.write_here(sync)
 
     def expire(self) -> None:
-        """Those whose time is over wait no more."""
-        if self.exists:
+        """Those whose time is over wait no more. Whoever only looks waits for nobody who writes."""
+        if self.exists and self._database.read_here(_has_expired):
             self._database.write_here(_expire)
 
     def mark(self) -> tuple[int, int, int, int]:
@@ -274,7 +279,7 @@ class ApprovalStore:
 
     def _one(self, connection: Connection, id: str) -> Approval:
         rows = connection.execute(
-            f"SELECT {_COLUMNS} FROM approvals WHERE substr(id, 1, ?) = ? LIMIT 2", (len(id), id.lower())
+            f"SELECT {_COLUMNS} FROM approvals WHERE {BY_ID} LIMIT 2", (id.lower(), f"{id.lower()}g")
         ).fetchall()
         if len(rows) == 1 and len(id) >= 4:
             return _approval(rows[0])
@@ -282,9 +287,9 @@ class ApprovalStore:
         raise ToolError(ErrorCode.NOT_FOUND, message, "See goat-mcp approvals.")
 
 
-_COLUMNS = (
-    "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, expires_at_s"
-)
+BY_ID = "id >= ? AND id < ?"
+"""From the beginning of an id to that with a `g`: ids are hexadecimal. A call that waits asks often."""
+_COLUMNS = "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s"
 
 
 def _insert(connection: Connection, approval: Approval) -> None:
@@ -300,17 +305,25 @@ def _insert(connection: Connection, approval: Approval) -> None:
     )
 
 
+_EXPIRED = (
+    "expires_at_s > 0 AND expires_at_s < ? "
+    "AND (status = 'waiting' OR (kind = 'call' AND status = 'approved' AND used_by = ''))"
+)
+"""One that waits, and an approval that no call has used."""
+
+
 def _expire(connection: Connection) -> None:
-    """One that waits, and an approval that no call has used."""
-    connection.execute(
-        "UPDATE approvals SET status = 'expired' WHERE expires_at_s > 0 AND expires_at_s < ? "
-        "AND (status = 'waiting' OR (kind = 'call' AND status = 'approved' AND used_by = ''))",
-        (time.time(),),
+    connection.execute(f"UPDATE approvals SET status = 'expired' WHERE {_EXPIRED}", (time.time(),))
+
+
+def _has_expired(connection: Connection) -> bool:
+    return (
+        connection.execute(f"SELECT 1 FROM approvals WHERE {_EXPIRED} LIMIT 1", (time.time(),)).fetchone() is not None
     )
 
 
 def _approval(row: Sequence[Any]) -> Approval:
-    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s, _ = row
+    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s = row
     fields: dict[str, Any] = json.loads(request)
     fields["kind"] = Kind(fields["kind"])
     fields["choices"] = tuple(_choice(one) for one in fields["choices"])

@@ -4,7 +4,7 @@ messages. Texts of a `Request` are visible and without secrets already."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, clock_time
 from goat_mcp.core.durations import span
@@ -16,6 +16,19 @@ DIFF_LINES = 60
 ONCE, DENY = "Allow once", "Deny"
 FOR_SESSION, ALWAYS = "Allow for this session", "Always allow"
 REASON = "Reason, if you deny"
+CONSEQUENCES: Mapping[Kind, str] = {
+    Kind.PLAN: "Approve: its session leaves plan mode. Deny: it keeps planning, and reads your reason.",
+    Kind.CHANGE: "Approve: the change is written to the file. Deny: it is dropped, and the file stays as it is.",
+    Kind.DEFINITION: "Approve: exactly what is shown here is pinned and can be used. "
+    "Deny: it stays as it was pinned; you are asked again if it changes.",
+    Kind.LOGIN: "The request goes away once you have logged in. "
+    "Deny: the server stays without a login; you are asked again the next time.",
+    Kind.PROJECT: "Approve: exactly this content is trusted and takes effect. "
+    "Deny: only what it denies is in force; you are asked again if it changes.",
+}
+"""What a decision brings about. A call has its choices instead."""
+READS_REASON = (Kind.CALL, Kind.PLAN)
+"""The reason for a denial reaches a model."""
 CAREFUL_FACT = "careful"
 """The member of a request's facts with the warnings about a tool's definition."""
 _DECIDED = {Status.APPROVED: "approved", Status.DENIED: "denied"}
@@ -71,13 +84,6 @@ def cut_diff(diff: str, max_lines: int = DIFF_LINES) -> tuple[str, ...]:
 def choice_title(choice: Choice, *, remember: bool = False) -> str:
     """What a choice does; with `remember`, for good instead of for this session."""
     return choice.title.replace(FOR_SESSION, ALWAYS, 1) if remember else choice.title
-
-
-def short_line(approval: Approval, now_s: float | None = None) -> str:
-    """One line about a record, for lists: what, by whom, how old, how it ended."""
-    request = approval.request
-    parts = (request.title, request.client, age(approval.at_s, now_s), outcome(approval, now_s))
-    return " · ".join(filter(None, parts))
 
 
 def age(at_s: float, now_s: float | None = None) -> str:

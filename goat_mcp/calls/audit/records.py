@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -89,6 +90,8 @@ EVENT_FIELDS = (
 )  # fmt: skip
 """The columns of an export as CSV."""
 _BLOCK_BYTES = 1024 * 1024
+_ERROR_CODE = re.compile(r"\AE_[A-Z_]+: ")
+"""Begins the rule of what was not allowed; the outcome has it, too."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -200,12 +203,18 @@ def outcome_of(call: Mapping[str, Any]) -> str:
 
 def reason_of(call: Mapping[str, Any]) -> str:
     """Who decided and why: `rule Bash(ls)`, `mode default`, `user: mode default, allowed once by the user`."""
-    by, rule = str(call.get("by") or ""), str(call.get("rule") or "")
+    by, rule = str(call.get("by") or ""), _ERROR_CODE.sub("", str(call.get("rule") or ""))
     return rule if not by or rule.startswith(f"{by} ") else f"{by}: {rule}"
 
 
 def why_of(call: Mapping[str, Any]) -> str:
-    """The decision with its reason: `allow by mode default`."""
+    """The decision with its reason: `allow by mode default`, `denied by the user; asked by mode default`."""
+    who = {("deny", "user"): "denied by the user", ("deny", "nobody"): "nobody decided in time"}.get(
+        (str(call.get("decision")), str(call.get("by")))
+    )
+    if who is not None:
+        asked_by = _ERROR_CODE.sub("", str(call.get("rule") or ""))
+        return "; asked by ".join(filter(None, (who, asked_by)))
     return " by ".join(part for part in (str(call.get("decision", "")), reason_of(call)) if part)
 
 

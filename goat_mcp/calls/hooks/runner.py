@@ -236,12 +236,11 @@ class Programs:
 
     def common(self, event: HookEvent, ctx: ToolContext) -> dict[str, Any]:
         """What every event says. There is no transcript: we do not see the conversation."""
-        session_key = ctx.rights.client_session or ctx.session_key
         told: dict[str, Any] = {
-            "session_id": session_key,
+            "session_id": ctx.client_session,
             "transcript_path": "",
             "cwd": self.facts.directory(ctx.session_key),
-            "permission_mode": self.facts.mode(session_key),
+            "permission_mode": self.facts.mode(ctx.client_session),
             "hook_event_name": event,
         }
         if ctx.session_key.startswith(_AGENT_SESSION):

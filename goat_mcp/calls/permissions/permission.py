@@ -103,7 +103,7 @@ class Permission:
 
     def decide(self, call: Call, ctx: ToolContext) -> Decision:
         """What rules and mode say about a call."""
-        session, settings_rules = _session(ctx), self.rules.now()
+        session, settings_rules = ctx.client_session, self.rules.now()
         rules = self._with_granted(settings_rules, session, ctx.principal)
         # An agent's own mode may only narrow what its starter's session allows.
         modes = (self.modes.of(session), *map(Mode, ctx.rights.modes))
@@ -218,7 +218,7 @@ class Permission:
         if verdict.scope == WORKSPACE:
             directory = ""  # the sandbox is the same everywhere in it
         granted = [parse_rule(text, origin="granted to this session") for text in verdict.rules]
-        self.modes.grant(_session(ctx), [replace(rule, directory=directory) for rule in granted])
+        self.modes.grant(ctx.client_session, [replace(rule, directory=directory) for rule in granted])
 
     def _refused(self, decision: Decision, call: Call) -> ToolError:
         if decision.reason == f"mode {Mode.PLAN.value}":
@@ -329,10 +329,6 @@ def _is_lifted(settings_rules: RuleSet, call: Call, path: str, *more_families: s
         specifier.pattern.is_path(path, call.roots)
         for _, specifier in settings_rules.allow.about_paths(*families_of(call.spec.rule_name), *more_families)
     )
-
-
-def _session(ctx: ToolContext) -> str:
-    return ctx.rights.client_session or ctx.session_key
 
 
 def _denied(call: Call, message: str, suggestion: str) -> ToolError:

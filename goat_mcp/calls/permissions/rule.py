@@ -40,8 +40,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Call:
     """Paths are absolute. `asked` are those the call names, before links are followed; `reads` and `writes` the real
     ones. `roots` are the workspace's directories, which relative patterns speak of. `directory` is where a command
-    would begin. `runs` is shell text that it runs beside its `command` (see `Access`). `definition` stands for what
-    else runs and can become another: a declared tool's files, a script. It may read them."""
+    would begin. `runs` is shell text that it runs beside its `command` (see `Access`). `definition` gives what stands
+    for all that would run, for whoever keeps a decision about it."""
 
     spec: ToolSpec
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -51,7 +51,7 @@ class Call:
     roots: tuple[str, ...] = ()
     directory: str = ""
     runs: tuple[str, ...] = ()
-    definition: Callable[[], str] = field(default=str, compare=False, repr=False)
+    definition: Callable[[], str] = field(default=str, compare=False)
 
     @cached_property
     def paths(self) -> tuple[str, ...]:

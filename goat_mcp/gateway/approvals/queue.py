@@ -38,10 +38,11 @@ class ApprovalSource(Protocol):
 
 @dataclass(frozen=True)
 class Decided:
-    """`done` is a sentence for the person: what the decision has brought about."""
+    """`done` is a sentence for the person: what the decision has brought about. `problem`: what it has not."""
 
     approval: Approval
     done: str
+    problem: str = ""
 
 
 class ApprovalQueue:
@@ -107,7 +108,8 @@ class ApprovalQueue:
         decided = await anyio.to_thread.run_sync(self.store.decide, found.id, verdict, by)
         source = next((one for one in self._sources() if one.kind is found.request.kind), None)
         if source is None:
-            return Decided(decided, await anyio.to_thread.run_sync(self._about_call, decided, verdict))
+            problem = await anyio.to_thread.run_sync(self._remember, decided, verdict)
+            return Decided(decided, _about_call(decided, verdict, problem), problem)
         try:
             done = await (source.approve if verdict.approved else source.deny)(decided, verdict)
         except (ToolError, OSError):
@@ -122,14 +124,21 @@ class ApprovalQueue:
             self.store.sync(source.kind, source.waiting(), seen_at_s)
         return self.store.waiting()
 
-    def _about_call(self, decided: Approval, verdict: Verdict) -> str:
+    def _remember(self, decided: Approval, verdict: Verdict) -> str:
+        """Keep the rules that the person allowed for good. Returns why they are not kept."""
         request = decided.request
-        if not verdict.approved:
-            return f"{request.title}: denied"
-        if verdict.remember and verdict.rules:
+        if verdict.approved and verdict.remember and verdict.rules:
             rules = RememberedRules(self._state, request.scope_id, self._warn)
             try:
                 rules.add(request.principal, verdict.rules, request.directory)
             except OSError as problem:
-                return f"{request.title}: approved once; the rule could not be written down: {problem.strerror}"
-        return f"{request.title}: approved ({verdict.scope})"
+                return f"approved once; the rule could not be written down: {problem.strerror}"
+        return ""
+
+
+def _about_call(decided: Approval, verdict: Verdict, problem: str) -> str:
+    title = decided.request.title
+    if not verdict.approved:
+        return f"{title}: denied"
+    then = "it runs now" if decided.call_id else "it runs when the client sends the call again"
+    return f"{title}: {problem or f'approved ({verdict.scope})'}; {then}"

@@ -164,12 +164,11 @@ class OnDemand:
 
     def _asks_person(self) -> AsksPerson:
         from goat_mcp.calls.approvals.asking import FormOnly, QueuedApprovals
-        from goat_mcp.calls.approvals.store import ApprovalStore
 
         options = self._services.settings.approval
         if options.by is Approval.DENY or not self._has_queue:
             return FormOnly()
-        return QueuedApprovals(ApprovalStore(self._services.state, self._services.telemetry.warning), options)
+        return QueuedApprovals(self._services.approvals(), options)
 
     async def _with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         """A call's result and the mail for its session. There is none before a call has needed agents."""

@@ -37,6 +37,7 @@ from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.calls.approvals.plan_queue import PlanQueue
+    from goat_mcp.calls.approvals.store import ApprovalStore
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
@@ -110,6 +111,7 @@ class Services:
         self.cgroups = Lazy(self._cgroups)
         self.changes = Lazy(self._changes)
         self.plan_queue = Lazy(self._plan_queue)
+        self.approvals = Lazy(self._approvals)
 
     def _tasks(self) -> TaskManager:
         from goat_mcp.commands.tasks.manager import TaskManager
@@ -155,6 +157,13 @@ class Services:
         """After the last call."""
         self.audit.close()
         self.database.close()
+        if (approvals := self.approvals.made) is not None:
+            approvals.close()
+
+    def _approvals(self) -> ApprovalStore:
+        from goat_mcp.calls.approvals.store import ApprovalStore
+
+        return ApprovalStore(self.state, self.telemetry.warning)
 
     def _audit_files(self) -> list[Path]:
         """The files of the record of calls, if the user wants them outside the state directory."""
@@ -172,9 +181,8 @@ class Services:
 
     def _plan_queue(self) -> PlanQueue:
         from goat_mcp.calls.approvals.plan_queue import PlanQueue
-        from goat_mcp.calls.approvals.store import ApprovalStore
 
-        return PlanQueue(ApprovalStore(self.state, self.telemetry.warning), self.spill.scope, self._shown)
+        return PlanQueue(self.approvals(), self.spill.scope, self._shown)
 
     def _shown(self, text: str) -> str:
         from goat_mcp.files.documents.visible_text import make_visible
@@ -182,7 +190,6 @@ class Services:
         return make_visible(self.redactor.text(text))
 
     def _changes(self) -> FileChanges:
-        from goat_mcp.calls.approvals.store import ApprovalStore
         from goat_mcp.files.changes.journal import Journal, JournalLimits
         from goat_mcp.files.changes.review import Review, StagedChanges
         from goat_mcp.files.changes.staged_files import FileChanges
@@ -194,7 +201,7 @@ class Services:
         options = self.settings.files
         journal = Journal(self.state, JournalLimits(options.journal_bytes, options.journal_days), warn)
         staged = StagedChanges(self.state, warn)
-        decisions = QueuedDecisions(ApprovalStore(self.state, self.telemetry.warning), self._shown)
+        decisions = QueuedDecisions(self.approvals(), self._shown)
         review = Review(staged, journal, self.workspace, self.announcements, self.audit, decisions)
         written = None
         if options.git_stage == "on":

@@ -56,7 +56,7 @@ async def explained(
         facts["origin"] = origin
     if decision.effect.value == "ask":
         asks_form = decision.by_rule or permission.approval.value == "elicit"
-        facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
+        facts["answered_by"] = _THE_USER if asks_form else permission.approval.value
     plans = decision.reason == "mode plan"  # which no rule lifts
     if decision.effect.value != "allow" and not decision.by_rule and not plans:
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
@@ -64,6 +64,7 @@ async def explained(
     return facts
 
 
+_THE_USER = "you, in a form of the client, on the page, or with goat-mcp approve"
 _WORDS = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
 
 

@@ -33,7 +33,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.change import UNDO, Author, Change
 from goat_mcp.files.changes.journal import UNLIMITED, Journal
-from goat_mcp.files.changes.undo import Undo, UndoOutcome
+from goat_mcp.files.changes.undo import Undo, UndoOutcome, undone_ids
 from goat_mcp.files.documents.visible_text import one_line
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.process_table import living_process
@@ -134,10 +134,12 @@ async def call_data(parts: UiParts, id: str) -> dict[str, Any]:
 
     def read() -> dict[str, Any]:
         approval = parts.queue.store.used_by([id]).get(id)
+        changes = _changes(parts, call)
         lines, problem = _audit_lines(chain, id, call["at_s"])
         return {
             "approval": _approval(approval) if approval is not None else None,
-            "changes": [_change(one) for one in _changes(parts, call)],
+            "changes": [_change(one) for one in changes],
+            "is_undone": is_undone(parts, changes),
             "lines": lines,
             "lines_problem": problem,
         }
@@ -188,7 +190,7 @@ async def undone(parts: UiParts, id: str) -> str:
     attempts = await undo.run_recorded(changes, gateway.audit, "page", "goat-mcp ui")
     lines = [attempt.in_words for attempt in attempts]
     if any(attempt.outcome is UndoOutcome.UNDONE for attempt in attempts):
-        lines.append(f"To take this back, undo the call {undo.author.call_id}.")
+        lines.append(f"To take this back: goat-mcp undo --call {undo.author.call_id}")
     return "\n".join(lines)
 
 
@@ -300,6 +302,15 @@ def _changes(parts: UiParts, call: Mapping[str, Any]) -> Sequence[Change]:
     records = Journal(parts.state, UNLIMITED).records
     made = records.newest_first(call["at_s"] - 1.0, until_s + 1.0)
     return [change for change in made if change.author.call_id == call["call_id"]]
+
+
+def is_undone(parts: UiParts, changes: Sequence[Change]) -> bool:
+    """Whether all of them are taken back."""
+    if not changes:
+        return False
+    since = Journal(parts.state, UNLIMITED).records.newest_first(min(change.at_s for change in changes))
+    undone = undone_ids(since)
+    return all(change.id in undone for change in changes)
 
 
 def _undo_of(parts: UiParts, call: Mapping[str, Any]) -> tuple[Undo, list[Change]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
-from goat_mcp.calls.approvals.wording import CAREFUL_FACT, cut_diff
+from goat_mcp.calls.approvals.wording import CAREFUL_FACT, CONSEQUENCES, READS_REASON, cut_diff
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.gateway.approvals.outcome import results_of
@@ -35,7 +35,6 @@ KINDS: Mapping[Kind, str] = {
     Kind.LOGIN: "Login",
     Kind.PROJECT: "Settings of a project",
 }
-_DIFF_CLASSES = {"+": "added", "-": "removed", "@": "hunk"}
 
 
 def routes(parts: UiParts) -> list[Route]:
@@ -58,7 +57,8 @@ def routes(parts: UiParts) -> list[Route]:
         session = session_of(request.scope)
         try:
             decided = await decide
-            approval, note = decided.approval, decided.done
+            approval = decided.approval
+            note = decided.problem if approval.request.kind is Kind.CALL else decided.done
         except DecidedBefore as before:
             approval, note = before.approval, f"{before.message}. The first decision stands."
         session.note(approval.id, note)
@@ -106,6 +106,9 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "risk": request.risk,
         "why": request.why,
         "careful": request.facts.get(CAREFUL_FACT, ()),
+        "consequences": CONSEQUENCES.get(request.kind, ""),
+        "reads_reason": request.kind in READS_REASON,
+        "server": request.facts.get("server", "") if request.kind is Kind.LOGIN else "",
         "command": request.facts.get("command", "") if request.kind is Kind.LOGIN else "",
         "client": request.client,
         "principal": request.principal,
@@ -116,20 +119,16 @@ def _waiting(approval: Approval) -> dict[str, Any]:
         "at_s": approval.at_s,
         "expires_at_s": request.expires_at_s,
         "arguments": request.arguments,
-        "diff": diff_lines("\n".join(cut_diff(request.diff, MAX_DIFF_LINES))),
+        "diff": "\n".join(cut_diff(request.diff, MAX_DIFF_LINES)),
         "has_caller": bool(approval.call_id),
-        "choices": [_choice(one) for one in request.choices or (Choice(ONCE, "Approve"),)],
+        "choices": _choices(approval),
     }
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
-    return {
-        "scope": choice.scope,
-        "title": choice.title,
-        "rules": choice.rules,
-        "may_remember": choice.may_remember,
-        "prefix": choice.prefix,
-    }
+def _choices(approval: Approval) -> Sequence[Choice]:
+    """A login has none: it needs more than a press."""
+    request = approval.request
+    return () if request.kind is Kind.LOGIN else request.choices or (Choice(ONCE, "Approve"),)
 
 
 def _lately(approval: Approval, result: str) -> dict[str, Any]:
@@ -148,12 +147,3 @@ def _lately(approval: Approval, result: str) -> dict[str, Any]:
         "at_s": approval.decided_at_s or (request.expires_at_s if approval.status is Status.EXPIRED else None),
         "result": result,
     }
-
-
-def diff_lines(diff: str) -> list[tuple[str, str]]:
-    """Each line with its class: `added`, `removed`, `hunk`, `file` or `same`."""
-    found: list[tuple[str, str]] = []
-    for line in diff.splitlines():
-        named = line.startswith(("+++ ", "--- "))
-        found.append(("file" if named else _DIFF_CLASSES.get(line[:1], "same"), line))
-    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.gateway.approvals.queue import ApprovalQueue
@@ -57,6 +56,3 @@ class UiParts:
             self.unexpected(id, where, bug)
         else:
             self.warn("page failed", where=where, id=id, problem=type(bug).__name__)
-
-
-JsonObject = dict[str, Any]

@@ -44,7 +44,7 @@ async def cancelled(parts: UiParts, id: str) -> str:
     """Have whichever process runs it end a call or task. What to tell the owner."""
     answers = await answers_to(parts, RequestKind.CANCEL, id, within_s=ANSWERS_WITHIN_S, first="cancelled")
     if any(one.get("state") == "cancelled" for one in answers):
-        return "Cancelled. The model is told that you did it."
+        return "Cancelled. The model reads that you did it."
     if answers:
         return "It had ended before it could be cancelled."
     return "No process answered; it may be busy. Try again."

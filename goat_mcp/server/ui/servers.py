@@ -150,11 +150,11 @@ async def done(parts: UiParts, name: str, step: str) -> str:
     if step not in _KINDS:
         raise ToolError(ErrorCode.INPUT, f"{step!r:.40} is nothing that can be done to a server")
     answers = having(await answers_to(parts, _KINDS[step], name, within_s=ANSWERS_WITHIN_S))
-    told = [f"process {answer['pid']}: {_words(answer)}" for answer in answers]
+    results = [f"process {answer['pid']}: {_words(answer)}" for answer in answers]
     gateway = await parts.gateway()
     if os.getpid() not in [answer["pid"] for answer in answers] and not await _is_published(parts):
-        told += await _done_here(gateway, name, step)
-    return f"{name}: {'; '.join(told)}." if told else f"{name}: no running goat-mcp has it."
+        results += await _done_here(gateway, name, step)
+    return f"{name}: {'; '.join(results)}." if results else f"{name}: no running goat-mcp has it."
 
 
 async def _is_published(parts: UiParts) -> bool:

@@ -46,7 +46,8 @@ def routes(parts: UiParts) -> list[Route]:
         step, host = _step(request), request.query_params.get("host", "")
         workspace = request.query_params.get("workspace", "")
         change = await anyio.to_thread.run_sync(_hosts(parts).plan, step, host, workspace)
-        return parts.pages.answer(request, "start_change.html", change_data(change, step, host, workspace))
+        data = {"change": change, "step": step, "host": host, "workspace": workspace}
+        return parts.pages.answer(request, "start_change.html", data)
 
     async def carry_out(request: Request) -> Response:
         step, form = _step(request), form_of(request)
@@ -80,10 +81,6 @@ async def start_data(parts: UiParts) -> Mapping[str, Any]:
         "settings_file": str(config_folder() / "goat-mcp.yaml"),
         "steps": next_steps(hosts, len(servers), is_running=bool(running)),
     }
-
-
-def change_data(change: HostChange, step: Step, host: str, workspace: str) -> Mapping[str, Any]:
-    return {"change": change, "step": step, "host": host, "workspace": workspace}
 
 
 def next_steps(hosts: Sequence[HostHere], servers: int, *, is_running: bool) -> list[NextStep]:
@@ -123,8 +120,9 @@ def next_steps(hosts: Sequence[HostHere], servers: int, *, is_running: bool) -> 
         )
     steps.append(
         NextStep(
-            "Approve from your phone",
-            "Name in your settings who is notified when a call waits: the desktop, Telegram, Slack, or a program.",
+            "Be notified when something waits",
+            "On the desktop, as here, on your phone by Telegram or Slack, or by a program of yours. Put this into your "
+            "settings file, then send a test message: goat-mcp approvals --test-notify",
             "approval:\n  notify:\n    - desktop: true",
         )
     )
@@ -135,7 +133,7 @@ def _done(change: HostChange, step: Step) -> str:
     if not change.diff:
         return f"Nothing was to be changed in {change.file}."
     done = "starts goat-mcp now" if step == "connect" else "does not start goat-mcp any more"
-    return " ".join(part for part in (f"{change.title} {done}.", change.workspace, change.after) if part)
+    return "\n".join(part for part in (f"{change.title} {done}.", change.workspace, change.after) if part)
 
 
 def _step(request: Request) -> Step:

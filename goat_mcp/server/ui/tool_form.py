@@ -34,10 +34,10 @@ class Field:
 def fields_of(schema: Mapping[str, Any]) -> list[Field]:
     """A field for each property; one for all of them if there are too many, or none is named."""
     properties = mapping(schema.get("properties"))
-    if not properties and schema.get("additionalProperties") is False:
+    if not schema.get("properties") and _takes_nothing(schema):
         return []
     if not 0 < len(properties) <= MAX_FIELDS:
-        return [] if not schema.get("properties") and _takes_nothing(schema) else [Field(WHOLE, "arguments", "json")]
+        return [Field(WHOLE, "arguments", "json")]
     required = items(schema.get("required"))
     return [
         _field(f"a{number}", str(name), mapping(one), is_required=name in required)
@@ -46,6 +46,8 @@ def fields_of(schema: Mapping[str, Any]) -> list[Field]:
 
 
 def _takes_nothing(schema: Mapping[str, Any]) -> bool:
+    if schema.get("additionalProperties") is False:
+        return True
     return "additionalProperties" not in schema and not set(schema) - {"type", "properties", "$schema", "title"}
 
 

@@ -64,14 +64,16 @@ class Person:
 class Desk:
     """One process over the user's state: its permission stage, and the queue as the user sees it."""
 
-    def __init__(self, state: StateDirectory, *, wait_s: float = 30.0, rules: RuleSet | None = None) -> None:
+    def __init__(
+        self, state: StateDirectory, *, wait_s: float = 30.0, expires_s: float = 3600.0, rules: RuleSet | None = None
+    ) -> None:
         self.store = ApprovalStore(state)
         self.queue = ApprovalQueue(state, self.store)
         self.permission = Permission(
             rules or RuleSet(),
             approval=Approver.ELICIT,
             remembered=RememberedRules(state, "scope", no_warning),
-            approvals=QueuedApprovals(self.store, ApprovalOptions(wait_s=wait_s)),
+            approvals=QueuedApprovals(self.store, ApprovalOptions(wait_s=wait_s, expires_s=expires_s)),
             scope_id="scope",
         )
         self._calls = 0
@@ -312,6 +314,18 @@ async def test_a_refusal_that_came_late_is_read_by_the_next_identical_call_and_t
     await desk.queue.deny(waiting.id, reason="not this file", by="terminal")
 
     assert "not this file" in await desk.settled(write("/ws/a"))
+    assert (await desk.settled(write("/ws/a"))).startswith(PENDING)
+
+
+async def test_a_refusal_that_nobody_has_read_is_forgotten_in_time(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(state, wait_s=0.0)
+    await desk.settled(write("/ws/a"))
+    (waiting,) = await desk.queue.waiting()
+    await desk.queue.deny(waiting.id, reason="not this file", by="terminal")
+    monkeypatch.setattr("goat_mcp.calls.approvals.store.time.time", lambda: waiting.request.expires_at_s + 1)
+
     assert (await desk.settled(write("/ws/a"))).startswith(PENDING)
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, Verdict
-from goat_mcp.server.ui.now import MAX_WAITING, diff_lines
+from goat_mcp.calls.approvals.wording import CONSEQUENCES
+from goat_mcp.server.ui.now import MAX_WAITING
 from tests.server.ui.open_page import OpenPage, open_page, request_for
 
 pytestmark = pytest.mark.anyio
@@ -51,12 +52,19 @@ async def test_a_waiting_call_is_shown_with_all_that_a_person_needs(tmp_path: Pa
 async def test_what_is_strange_about_a_tool_and_how_to_log_in_are_shown(tmp_path: Path) -> None:
     async with open_page(tmp_path) as page:
         added(page, request_for(facts={"careful": ["hides text", "names a secret"]}))
-        added(page, request_for("Log in to github", kind=Kind.LOGIN, facts={"command": "goat-mcp auth login github"}))
+        added(
+            page,
+            request_for(
+                "Log in to github", kind=Kind.LOGIN, facts={"server": "github", "command": "goat-mcp auth login github"}
+            ),
+        )
 
-        told = words((await page.client.get("/ui")).text)
+        html = (await page.client.get("/ui")).text
+        told = words(html)
 
     assert "Careful: its definition hides text; names a secret" in told
-    assert "Run this in a terminal: goat-mcp auth login github" in told
+    assert "Log in ... Or in a terminal: goat-mcp auth login github" in told
+    assert 'href="/ui/servers/github"' in html
 
 
 async def test_hidden_characters_are_visible_and_tags_are_text(tmp_path: Path) -> None:
@@ -166,14 +174,24 @@ async def test_every_kind_has_a_name(tmp_path: Path) -> None:
         for kind in Kind:
             added(page, request_for(f"{kind} waits", kind=kind, choices=()))
 
-        told = words((await page.client.get("/ui")).text)
+        html = (await page.client.get("/ui")).text
+        told = words(html)
 
     assert all(f"{kind} waits" in told for kind in Kind)
-    assert told.count("Approve") == len(Kind)
+    assert html.count('<button class="approve') == len(Kind) - 1  # a login takes more than a press
+    assert all(text in told for text in CONSEQUENCES.values())
+    assert (told.count("Reason, read by the model"), told.count("Reason, kept with the decision")) == (2, len(Kind) - 2)
 
 
-def test_each_line_of_a_diff_has_its_class() -> None:
-    assert diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same") == [
+async def test_each_line_of_a_diff_has_its_class(tmp_path: Path) -> None:
+    async with open_page(tmp_path) as page:
+        page.parts.queue.store.add(request_for(diff="--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same"))
+
+        html = (await page.client.get("/ui")).text
+
+    found = re.search(r'<pre class="diff"[^>]*>(.*?)</pre>', html, re.S)
+    assert found is not None
+    assert re.findall(r'<span class="(.+?)">(.*?)</span>\n', found[1]) == [
         ("file", "--- a"),
         ("file", "+++ b"),
         ("hunk", "@@ -1 +1 @@"),

@@ -103,7 +103,7 @@ async def test_the_button_ends_the_call_in_its_process_and_the_page_says_so(tmp_
     assert (answer.status_code, answer.headers["location"]) == (303, "/ui?id=fedcba9876543210")
     assert took_s < 2
     assert result.error_code == "E_CANCELLED"
-    assert "Cancelled. The model is told that you did it." in after
+    assert "Cancelled. The model reads that you did it." in after
 
 
 async def test_a_call_that_has_ended_meanwhile_is_said_to_have(tmp_path: Path) -> None:

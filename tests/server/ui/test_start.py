@@ -93,13 +93,13 @@ async def test_the_change_is_shown_and_only_that_change_is_made(tmp_path: Path) 
         fields = dict(re.findall(r'name="(host|workspace|digest)" value="([^"]*)"', shown))
         before = list(hosts.done)
         answer = await page.post("/ui/start/connect", **fields)
-        note = words((await page.client.get("/ui/start")).text)
+        note = (await page.client.get("/ui/start")).text
         stale = await page.post("/ui/start/disconnect", **fields)
 
     assert '<span class="removed">-{}</span>' in shown and "&lt;x&gt;" in shown and "Restart Editor." in shown
     assert before == [] and hosts.done == [("connect", "editor", "/work")]
     assert (answer.status_code, answer.headers["location"]) == (303, "/ui/start")
-    assert "Editor starts goat-mcp now. Workspace: /work Restart Editor." in note
+    assert "<p>Editor starts goat-mcp now.</p><p>Workspace: /work</p><p>Restart Editor.</p>" in note
     assert stale.status_code == 400 and "was changed after you looked at it" in stale.text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from goat_mcp.calls.approvals.record import Approval, Kind, Status
 from goat_mcp.calls.approvals.scopes import ONCE
-from goat_mcp.calls.approvals.wording import lines_of, outcome
+from goat_mcp.calls.approvals.wording import CONSEQUENCES, lines_of, outcome
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.gateway.status.gateway_status import iso
@@ -50,10 +50,11 @@ class Message:
     @property
     def asking(self) -> str:
         """For whom nothing is decided yet."""
-        how = f"At the desk: {self.command}"
-        return (
-            f"{self.text}\n{how}" if self.may_approve else f"{self.text}\nApprove it at the desk only: {self.command}"
-        )
+        how = "At the desk" if self.may_approve else "Approve it at the desk only"
+        if self.approval.request.kind is Kind.LOGIN:
+            how = "Log in at the desk"
+        about = CONSEQUENCES.get(self.approval.request.kind, "")
+        return "\n".join(filter(None, (self.text, about, f"{how}: {self.command}")))
 
     def ended(self, approval: Approval) -> str:
         """With what became of it."""

@@ -13,14 +13,14 @@
   const keyOf = (field) => {
     const form = field.form;
     return `${form ? form.id || form.getAttribute("action") : ""}|${field.name}|${field.type}|${
-      field.type === "checkbox" || field.type === "radio" ? field.value : ""
+      field.type === "checkbox" ? field.value : ""
     }`;
   };
 
   const fieldsOf = (root) => [...root.querySelectorAll("input:not([type=hidden]), textarea, select")];
 
   const isChanged = (field) => {
-    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
     if (field.tagName === "SELECT") return [...field.options].some((one) => one.selected !== one.defaultSelected);
     return field.value !== field.defaultValue;
   };
@@ -59,7 +59,7 @@
     for (const [key, checked, value] of before.fields) {
       const field = fields.get(key);
       if (!field) continue;
-      if (field.type === "checkbox" || field.type === "radio") field.checked = checked;
+      if (field.type === "checkbox") field.checked = checked;
       else field.value = value;
     }
     for (const [id, open] of before.details) {
@@ -130,7 +130,6 @@
     announce(count, countIn(main));
     titled();
     tick();
-    document.dispatchEvent(new CustomEvent("page-updated"));
   };
 
   const load = async () => {
@@ -140,7 +139,7 @@
     }
     isLoading = true;
     try {
-      const answer = await fetch(location.href, { headers: { "X-Live": "1" } });
+      const answer = await fetch(location.href);
       if (answer.status === 401) location.reload();
       else if (answer.ok) show(await answer.text());
     } catch {

@@ -77,7 +77,7 @@ async def test_a_press_approves_once_and_the_message_says_who_did(desk: Desk) ->
     assert f"goat-mcp approve {approval.short_id}" in asked
     assert (decided.status, decided.decided_by) == (Status.APPROVED, "telegram: Heidi")
     assert decided.verdict is not None and (decided.verdict.scope, decided.verdict.rules) == ("once", ())
-    assert said == "Allow Bash?: approved (once)"
+    assert said == "Allow Bash?: approved (once); it runs when the client sends the call again"
     assert "\n\nApproved (once) by telegram: Heidi, " in telegram.api.messages[number]
 
 
