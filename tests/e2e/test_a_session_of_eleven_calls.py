@@ -63,7 +63,8 @@ async def test_a_person_is_asked_three_times_and_the_page_says_so(tmp_path: Path
         field: Any = params.requested_schema["properties"].get("decision")  # type: ignore[union-attr]
         if field is None:
             return ElicitResult(action="accept", content={"q1": "noon"})
-        offered = {one["const"]: one["title"] for one in field["oneOf"]}
+        choices: list[dict[str, str]] = field["oneOf"]
+        offered = {one["const"]: one["title"] for one in choices}
         choice = next(value for value in _WIDEST_FIRST if value in offered)
         questions.append((params.message, offered[choice]))
         return ElicitResult(action="accept", content={"decision": choice})
