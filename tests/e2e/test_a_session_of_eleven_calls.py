@@ -60,7 +60,8 @@ async def test_a_person_is_asked_three_times_and_the_page_says_so(tmp_path: Path
     rows: list[tuple[str, str]] = []
 
     async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        field: Any = params.requested_schema["properties"].get("decision")  # type: ignore[union-attr]
+        schema: Any = params.model_dump(by_alias=True, mode="json")["requestedSchema"]
+        field: dict[str, Any] | None = schema["properties"].get("decision")
         if field is None:
             return ElicitResult(action="accept", content={"q1": "noon"})
         choices: list[dict[str, str]] = field["oneOf"]
