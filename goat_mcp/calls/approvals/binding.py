@@ -9,9 +9,9 @@ from typing import Any
 from goat_mcp.calls.permissions.rule import Call
 
 
-def subject_of(call: Call, principal: str) -> str:
-    """The same for the same call of the same principal, and for no other. The files that it touches are part of it:
-    a path may mean another one by now."""
+def subject_of(call: Call, principal: str, diff: str) -> str:
+    """The same for the same call of the same principal, and for no other. The files that it touches are part of it: a
+    path may mean another one by now. So is the diff that was shown: the file may hold something else by now."""
     return _sha256(
         [
             principal,
@@ -20,6 +20,7 @@ def subject_of(call: Call, principal: str) -> str:
             call.arguments,
             call.directory,
             *(call.roots, call.asked, call.reads, call.writes, call.runs),
+            diff,
         ]
     )
 

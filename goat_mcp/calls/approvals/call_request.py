@@ -48,7 +48,7 @@ def request_for_call(
     outside = ("outside the workspace",) if _writes_outside(call) else ()
     return Request(
         kind=Kind.CALL,
-        subject=subject_of(call, ctx.principal),
+        subject=subject_of(call, ctx.principal, diff),
         title=_title(call, redactor),
         principal=ctx.principal,
         session=ctx.client_session,

@@ -21,17 +21,18 @@ pytestmark = pytest.mark.anyio
 HANDLER = "handlers = {'say': lambda ctx, input: 'old'}\n"
 
 
-async def called(place: Path) -> ToolResult:
-    """A call of the declared tool, in a process of its own as far as that knows. Its client shows no forms."""
+async def called(place: Path, name: str = "probe__say", **arguments: object) -> ToolResult:
+    """A call in a process of its own as far as that knows. Its client shows no forms."""
     tree = {
         "workspace": [place / "ws"],
         "manifests": [place / "ws" / "tools"],
         "catalog": {"toolsets": ["core", "manifests"]},
         "approval": {"by": "elicit", "wait_s": 0.1},
+        "files": {"read_before_write": "off"},
     }
     gateway = Gateway(Settings.model_validate(tree), approval=Approval.ELICIT, state=StateDirectory(place / "state"))
     async with gateway.running():
-        return await gateway.call("probe__say", {}, ToolContext(call_id="c"))
+        return await gateway.call(name, arguments, ToolContext(call_id="c"))
 
 
 async def asked_and_approved(place: Path) -> Path:
@@ -58,3 +59,20 @@ async def test_an_approved_call_is_asked_about_again_if_its_handler_is_another_o
     file.write_text(HANDLER.replace("old", "new"))
 
     assert (await called(tmp_path)).error_code == ErrorCode.APPROVAL_PENDING
+
+
+async def test_an_approved_edit_is_asked_about_again_if_it_would_change_more_by_now(tmp_path: Path) -> None:
+    file = tmp_path / "ws" / "notes.md"
+    file.parent.mkdir()
+    file.write_text("noon\n")
+    edit = {"file_path": str(file), "old_string": "noon", "new_string": "one", "replace_all": True}
+    await called(tmp_path, "Edit", **edit)
+    queue = approval_queue(StateDirectory(tmp_path / "state"))
+    (waiting,) = await queue.waiting()
+    await queue.approve(waiting.id, by="page")
+    file.write_text("noon\nnoon too\n")
+
+    changed = await called(tmp_path, "Edit", **edit)
+
+    assert changed.error_code == ErrorCode.APPROVAL_PENDING
+    assert file.read_text() == "noon\nnoon too\n"
