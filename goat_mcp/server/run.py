@@ -269,6 +269,7 @@ async def publish_status(gateway: Gateway) -> None:
         os.getpid(),
         upstreams=gateway.upstreams,
         running=running,
+        revoke=gateway.on_demand.revoke_grant,
         telemetry=gateway.telemetry,
         redactor=gateway.redactor,
     )

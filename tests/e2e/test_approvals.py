@@ -23,6 +23,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from goat_mcp.calls.approvals.record import Approval, Status, Verdict
 from goat_mcp.calls.approvals.store import FILE_NAME, ApprovalStore
 from goat_mcp.calls.approvals.wording import lines_of
+from goat_mcp.gateway.status.requests import RequestKind, UserRequest
 from goat_mcp.state.directory import StateDirectory
 from tests.e2e.goat import Launch, connected, http_goat
 from tests.e2e.wire import Wire, text_of
@@ -182,6 +183,29 @@ async def test_clients_of_three_kinds_have_the_same_queue_and_the_same_words(lau
     decided = store.newest_first()
     assert {one.status for one in decided} == {Status.APPROVED} and all(one.used_by for one in decided)
     assert sorted(one.decided_by.partition(" in ")[0] for one in decided) == ["form", "form", "page"]
+
+
+def test_what_a_session_was_granted_can_be_taken_back(launch: Launch) -> None:
+    store, arguments = store_of(launch), {"command": "echo ran"}
+    with Wire(asks(launch, wait_s=0).command, launch.environment, launch.workspace) as wire:
+        wire.handshake()
+        wire.request("tools/list")
+        wire.call("Bash", arguments)
+        rules = next(one.rules for one in only(store.waiting()).request.choices if one.scope == "session")
+        store.decide(only(store.waiting()).id, Verdict(True, "session", rules), "page")
+        granted = [wire.call("Bash", arguments) for _ in range(2)]
+
+        grant = store.take_back(only(store.session_grants()).id)
+        state = StateDirectory(launch.folder / "state")
+        until(lambda: list((state.path / "status").glob("*.json")))
+        request = UserRequest(state, RequestKind.REVOKE, grant.id)
+        until(lambda: [one for one in request.answers() if one["state"] == "revoked"])
+        request.end()
+        after = wire.call("Bash", arguments)
+
+    assert not any(one.get("isError") for one in granted)
+    assert "[E_APPROVAL_PENDING]" in text_of(after)
+    assert store.session_grants() == []
 
 
 def test_a_client_that_wants_progress_reads_what_its_call_waits_for(launch: Launch) -> None:

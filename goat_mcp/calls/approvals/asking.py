@@ -202,7 +202,7 @@ def session_mark(session_key: str) -> str:
 def _for_session(used: Approval, session: str) -> Verdict:
     """What was decided, for a call of this session: of what was granted to another one just this call is left."""
     assert used.verdict is not None, "a decided record has a verdict"
-    if used.verdict.remember or used.request.session == session:
+    if used.verdict.remember or (used.request.session == session and not used.verdict.taken_back):
         return used.verdict
     return replace(used.verdict, rules=())
 

@@ -85,14 +85,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a person decided. `rules` are those that hold from now on besides, `remember` for good; `reason` is theirs
-    for a denial, or their feedback."""
+    """What a person decided. `rules` are those that hold from now on besides, `remember` for good, until they are taken
+    back; `reason` is theirs for a denial, or their feedback."""
 
     approved: bool
     scope: str = "once"
     rules: tuple[str, ...] = ()
     remember: bool = False
     reason: str = ""
+    taken_back: bool = False
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """The rules that still hold."""
+        return () if self.taken_back else self.rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ LEAVE_WITHIN_S = 1.0
 """A call that ends waits no longer for others that write."""
 KEPT_S = 30 * 86_400.0
 """How long a decided record is kept."""
+MAX_GRANTS = 1000
+"""So many of the newest approvals are looked through for grants to sessions."""
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS approvals (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, principal TEXT NOT NULL, session TEXT NOT NULL,
@@ -85,6 +87,8 @@ class ApprovalStore:
             )
             for found in map(_approval, rows.fetchall()):
                 if found.call_id and is_alive(found.process):
+                    continue
+                if found.verdict is not None and found.verdict.taken_back:
                     continue
                 connection.execute(
                     "UPDATE approvals SET call_id = ?, process = ? WHERE id = ?", (call_id, this_process(), found.id)
@@ -222,7 +226,41 @@ class ApprovalStore:
         found = self._select(
             "status = 'approved' AND principal = ? AND session = ? ORDER BY decided_at_s", principal, session
         )
-        return [one for one in found if one.verdict is not None and one.verdict.rules]
+        return [one for one in found if one.verdict is not None and one.verdict.grants]
+
+    def session_grants(self) -> list[Approval]:
+        """Decisions that add rules to sessions of processes that live, the newest first: for the owner."""
+        if not self.exists:
+            return []
+        found = self._select(
+            "status = 'approved' AND kind = 'call' AND session != '' ORDER BY decided_at_s DESC LIMIT ?", MAX_GRANTS
+        )
+        return [
+            one
+            for one in found
+            if one.verdict is not None
+            and one.verdict.grants
+            and not one.verdict.remember
+            and is_alive(one.request.session.partition("/")[0])
+        ]
+
+    def take_back(self, id: str) -> Approval:
+        """A grant to a session, with those of the same rules to the same session: nobody is to go by them any more.
+        Raises `ToolError(NOT_FOUND)`."""
+        found = next((one for one in self.session_grants() if one.id == id), None)
+        if found is None or found.verdict is None:
+            raise ToolError(ErrorCode.NOT_FOUND, f"no grant {id[:40]!r} to a running session", "It has ended.")
+        same = [
+            (json.dumps(asdict(replace(one.verdict, taken_back=True))), one.id)
+            for one in self.session_grants()
+            if one.request.session == found.request.session
+            and one.verdict is not None
+            and set(one.verdict.rules) <= set(found.verdict.rules)
+        ]
+        self._database.write_here(
+            lambda connection: connection.executemany("UPDATE approvals SET verdict = ? WHERE id = ?", same)
+        )
+        return found
 
     def sync(self, kind: Kind, requests: Sequence[Request], seen_at_s: float) -> None:
         """Make what waits of a kind what its own store said at `seen_at_s`, which may have changed since.

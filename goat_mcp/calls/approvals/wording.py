@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, clock_time
+from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Status, Verdict, clock_time
 from goat_mcp.core.durations import span
 from goat_mcp.core.tool import NO_DIFF
 from goat_mcp.files.documents.visible_text import shown_path
@@ -99,7 +99,7 @@ def outcome(approval: Approval, now_s: float | None = None) -> str:
     if approval.status not in _DECIDED:
         return approval.status.value
     verdict = approval.verdict
-    scope = f" ({verdict.scope}{', remembered' if verdict.remember else ''})" if verdict and verdict.approved else ""
+    scope = f" ({verdict.scope}{_lasts(verdict)})" if verdict and verdict.approved else ""
     by = f" by {approval.decided_by}" if approval.decided_by else ""
     at = f", {clock_time(approval.decided_at_s)}" if approval.decided_at_s is not None else ""
     said = f": {verdict.reason}" if verdict is not None and verdict.reason else ""
@@ -108,3 +108,7 @@ def outcome(approval: Approval, now_s: float | None = None) -> str:
 
 def _now(now_s: float | None) -> float:
     return time.time() if now_s is None else now_s
+
+
+def _lasts(verdict: Verdict) -> str:
+    return ", taken back" if verdict.taken_back else ", remembered" if verdict.remember else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from goat_mcp.calls.permissions.mode import Mode, allows_more
@@ -59,6 +59,15 @@ class SessionModes:
         known = {(rule.text, rule.directory) for rule in before.granted}
         new = [rule for rule in rules if (rule.text, rule.directory) not in known]
         self._put(session_key, replace(before, granted=(*before.granted, *new)))
+
+    def revoke(self, session_key: str, texts: Collection[str]) -> bool:
+        """The user takes these rules back. False if the session had none of them."""
+        before = self._decided.get(session_key, _Decided(None))
+        kept = tuple(rule for rule in before.granted if rule.text not in texts)
+        if len(kept) == len(before.granted):
+            return False
+        self._put(session_key, replace(before, granted=kept))
+        return True
 
     def choose(self, session_key: str, mode: Mode) -> None:
         """The session goes on in this mode: one that allows no more than before, or the user agreed."""

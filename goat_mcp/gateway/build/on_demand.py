@@ -14,6 +14,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import AnyTool, Registry
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
@@ -169,6 +170,18 @@ class OnDemand:
         if options.by is Approval.DENY or not self._has_queue:
             return FormOnly()
         return QueuedApprovals(self._services.approvals(), options)
+
+    async def revoke_grant(self, id: str) -> bool:
+        """Take back the rules that an approval granted to a session of this process; False if it granted none here."""
+        from goat_mcp.calls.approvals.store import this_process
+
+        try:
+            found = await anyio.to_thread.run_sync(self._services.approvals().find, id)
+        except ToolError:
+            return False
+        process, _, session_key = found.request.session.partition("/")
+        rules = found.verdict.rules if found.verdict is not None else ()
+        return process == this_process() and self._services.modes.revoke(session_key, rules)
 
     async def _with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         """A call's result and the mail for its session. There is none before a call has needed agents."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -39,11 +39,13 @@ _SUFFIX = ".json"
 
 
 class RequestKind(StrEnum):
-    """`restart` and `stop` name an upstream, `cancel` the id of a call or of a background task."""
+    """`restart` and `stop` name an upstream, `cancel` the id of a call or of a background task, `revoke` an approval
+    that granted rules to a session."""
 
     RESTART = "restart"
     STOP = "stop"
     CANCEL = "cancel"
+    REVOKE = "revoke"
 
 
 class UserRequest:
@@ -80,6 +82,7 @@ class RequestWatcher:
         *,
         upstreams: Upstreams,
         running: RunningWork,
+        revoke: Callable[[str], Awaitable[bool]],
         telemetry: Telemetry,
         redactor: Redactor,
     ) -> None:
@@ -87,6 +90,7 @@ class RequestWatcher:
         self._pid = pid
         self._upstreams = upstreams
         self._running = running
+        self._revoke = revoke
         self._telemetry = telemetry
         self._redactor = redactor
         self._seen: set[str] = set()
@@ -120,7 +124,12 @@ class RequestWatcher:
         return found
 
     async def _carry_out(self, request: str, kind: RequestKind, name: str) -> None:
-        answers = self._cancel(name) if kind is RequestKind.CANCEL else self._upstream(kind, name)
+        if kind is RequestKind.CANCEL:
+            answers = self._cancel(name)
+        elif kind is RequestKind.REVOKE:
+            answers = self._take_back(name)
+        else:
+            answers = self._upstream(kind, name)
         async for answer in answers:
             file = self._folder / f"{request}.{self._pid}{_SUFFIX}"
             with suppress(OSError):  # nobody waits for it any more
@@ -131,6 +140,12 @@ class RequestWatcher:
         if cancelled is not None:
             self._telemetry.warning("cancelled, as the user wants it", id=id, tool=cancelled["tool"])
         yield {"state": UNKNOWN if cancelled is None else "cancelled"}
+
+    async def _take_back(self, id: str) -> AsyncIterator[Mapping[str, Any]]:
+        is_ours = await self._revoke(id)
+        if is_ours:
+            self._telemetry.warning("a session's grant is taken back, as the user wants it", approval=id)
+        yield {"state": "revoked" if is_ours else UNKNOWN}
 
     async def _upstream(self, kind: RequestKind, name: str) -> AsyncIterator[Mapping[str, Any]]:
         is_known = self._is_known(name)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from goat_mcp.calls.approvals.record import Approval
 from goat_mcp.calls.audit.call_record import DAY_S, FILE_NAME, MAX_TEXT_CHARS
 from goat_mcp.calls.audit.recorded_calls import MAX_COUNTED, RuleUse, UnreadableRecord, decided_by_rules
 from goat_mcp.calls.permissions.mode import Effect
@@ -27,6 +28,8 @@ from goat_mcp.gateway.rules.listed import ListedRule, configured_rules, remember
 from goat_mcp.gateway.rules.words import meaning
 from goat_mcp.gateway.settings_edit import settings_path
 from goat_mcp.gateway.status.process_files import ProcessFiles
+from goat_mcp.gateway.status.requests import RequestKind
+from goat_mcp.server.ui.asking_processes import answers_to
 from goat_mcp.server.ui.login import session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
@@ -35,6 +38,7 @@ from goat_mcp.state.file_edit import edit_alone
 from goat_mcp.state.private_file import no_warning
 
 _PATH = "/ui/rules"
+ANSWERS_WITHIN_S = 3.0
 _NOTE = "rules"
 _EFFECTS = ("allow", "ask", "deny")
 T = TypeVar("T")
@@ -72,6 +76,10 @@ def routes(parts: UiParts) -> list[Route]:
         note(request, await _edited(lambda: _forgotten(parts, form.get("scope", ""), form.get("id", ""))))
         return back_to(_PATH)
 
+    async def revoke(request: Request) -> Response:
+        note(request, await revoked(parts, form_of(request).get("id", "")))
+        return back_to(_PATH)
+
     def note(request: Request, text: str) -> None:
         session_of(request.scope).note(_NOTE, text)
 
@@ -80,6 +88,7 @@ def routes(parts: UiParts) -> list[Route]:
         Route(f"{_PATH}/add", add, methods=["POST"]),
         Route(f"{_PATH}/remove", remove, methods=["POST"]),
         Route(f"{_PATH}/forget", forget, methods=["POST"]),
+        Route(f"{_PATH}/revoke", revoke, methods=["POST"]),
     ]
 
 
@@ -87,6 +96,16 @@ async def rules_data(parts: UiParts) -> dict[str, Any]:
     """Every rule as the files say now, with what it decided lately."""
     gateway = await parts.gateway()
     return await anyio.to_thread.run_sync(_data, parts, gateway)
+
+
+async def revoked(parts: UiParts, id: str) -> str:
+    """Take back what a session was granted. What to tell the owner. Raises `ToolError(NOT_FOUND)`."""
+    grant = await anyio.to_thread.run_sync(parts.queue.store.take_back, id)
+    answers = await answers_to(parts, RequestKind.REVOKE, id, within_s=ANSWERS_WITHIN_S, first="revoked")
+    rules = ", ".join(grant.verdict.rules) if grant.verdict is not None else ""
+    if any(one["state"] == "revoked" for one in answers):
+        return f"Taken back: {rules}. Calls that run go on; the next ones are asked about."
+    return f"No process answered that it took back {rules}. If {grant.request.client} still runs, end it."
 
 
 async def tested(parts: UiParts, tool: str, arguments: str) -> dict[str, Any]:
@@ -119,10 +138,12 @@ def _data(parts: UiParts, gateway: Gateway) -> dict[str, Any]:
     workspaces = _workspaces(parts, gateway)
     remembered = list(remembered_anywhere(parts.state, warn))
     own_file = settings_path(in_project=False)
+    granted = parts.queue.store.session_grants()
     return {
         "title": "Rules",
         "rules": [_configured(one, own_file, uses) for one in configured],
         "remembered": [_remembered(one, workspaces.get(scope, ""), scope, uses) for scope, one in remembered],
+        "granted": [_granted(one) for one in granted],
         "mode": settings.mode.value,
         "mode_from": settings.source_of("mode"),
         "days": days,
@@ -159,6 +180,18 @@ def _remembered(one: RememberedRule, workspace: str, scope: str, uses: Mapping[s
         "at_s": one.at_s,
         "has_ended": one.rule.until_s is not None and one.rule.until_s <= time.time(),
         "lately": _lately(one.rule.text, uses),
+    }
+
+
+def _granted(one: Approval) -> dict[str, Any]:
+    verdict = one.verdict
+    return {
+        "id": one.id,
+        "rules": verdict.rules if verdict is not None else (),
+        "client": one.request.client,
+        "workspace": one.request.workspace,
+        "at_s": one.decided_at_s,
+        "by": one.decided_by,
     }
 
 

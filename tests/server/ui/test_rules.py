@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.calls.approvals.record import Kind, Request, Verdict
+from goat_mcp.calls.approvals.store import this_process
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.build.working_directories import scope_of
@@ -196,6 +198,24 @@ async def test_a_remembered_rule_is_shown_with_its_workspace_and_forgotten(tmp_p
     assert "Forgotten: Bash(make)" in words(after)
     assert f"workspace {elsewhere}" not in words(after) and str(work.workspace) in " ".join(rows(after))
     assert (again.status_code, outside.status_code) == (404, 404)
+
+
+async def test_what_a_running_session_was_granted_is_shown_and_taken_back(tmp_path: Path, own_file: Path) -> None:
+    work = working_as_written(tmp_path, own_file, {})
+    async with open_page(work.state, **work.parts) as page:
+        store = page.parts.queue.store
+        asked = Request(Kind.CALL, "s", "Bash: make", "local", f"{this_process()}/s", client="Editor <1>", tool="Bash")
+        store.decide(store.add(asked).id, Verdict(True, "session", ("Bash(make)",)), "page")
+        text = await read(page, "/ui/rules")
+        (id,) = set(re.findall(r'name="id" value="([^"]+)"', text))
+        answer = await page.post("/ui/rules/revoke", id=id)
+        after = await read(page, answer.headers["location"])
+        again = await page.post("/ui/rules/revoke", id=id)
+
+    assert "Granted to running sessions 1" in words(text) and "Bash(make) Editor" in words(text)
+    assert "No process answered that it took back Bash(make)" in words(after)
+    assert "Granted to running sessions" not in words(after)
+    assert again.status_code == 404
 
 
 @pytest.mark.parametrize(
