@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.core import platform, posix
 from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests import quick_start
@@ -28,6 +29,9 @@ settings.load_profile("busy machine")
 
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.
 gc.disable()
+
+# Nobody answers here: what must be approved does not wait, unless a test says how long.
+ApprovalOptions.model_fields["wait_s"].default = 0.0
 
 # Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that it ends with them.
 if platform.SYSTEM != "windows":

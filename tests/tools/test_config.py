@@ -195,8 +195,8 @@ async def test_a_set_is_asked_about_where_nobody_else_asks_and_a_read_is_not(tmp
     reset = await config(served, "output.max_chars", "default")
 
     assert not read.is_error
-    assert (change.error_code, reset.error_code) == ("E_PERMISSION", "E_PERMISSION")
-    assert "needs an approval (mode default)" in change.text
+    assert (change.error_code, reset.error_code) == ("E_APPROVAL_PENDING", "E_APPROVAL_PENDING")
+    assert "approval (mode default)" in change.text
 
 
 async def test_a_session_that_plans_reads_and_does_not_set(tmp_path: Path) -> None:

@@ -211,8 +211,8 @@ async def test_an_ask_rule_asks_and_an_allow_rule_allows_no_command(tmp_path: Pa
 
     answers = [await ground.call("Bash", command="cat < secrets/k.txt") for ground in (asked, both)]
 
-    assert [answer.error_code for answer in answers] == ["E_PERMISSION"] * 2
-    assert "needs an approval" in answers[0].text and "denied by" in answers[1].text
+    assert [answer.error_code for answer in answers] == ["E_APPROVAL_PENDING", "E_PERMISSION"]
+    assert "waits for the user's approval" in answers[0].text and "denied by" in answers[1].text
 
 
 async def test_a_file_that_fits_at_any_depth_is_found_below_what_is_read(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ async def test_an_ask_rule_about_changes_asks_about_commands_too(tmp_path: Path)
 
     result = await ground.call("Bash", command="echo x > src/q.txt")
 
-    assert result.error_code == "E_PERMISSION" and "needs an approval (rule Edit(./src/**)" in result.text
+    assert result.error_code == "E_APPROVAL_PENDING" and "approval (rule Edit(./src/**)" in result.text
     assert ground.is_untouched()
 
 

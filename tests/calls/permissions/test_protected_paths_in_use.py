@@ -76,7 +76,7 @@ async def test_f13_07_what_other_programs_obey_is_asked_about_whoever_writes_it(
 
     written = [await ground.call("Write", file_path=str(ground.root / path), content="x") for path in paths]
 
-    assert [result.error_code for result in written] == ["E_PERMISSION"] * len(paths)
+    assert [result.error_code for result in written] == ["E_APPROVAL_PENDING"] * len(paths)
     assert ground.is_untouched()
 
 
@@ -150,7 +150,7 @@ async def test_f13_07_commands_that_write_what_is_protected_are_asked_about(tmp_
     results = [(command, await ground.call("Bash", command=command)) for command in WRITING_COMMANDS]
 
     assert len(WRITING_COMMANDS) >= 30
-    assert [command for command, result in results if result.error_code != "E_PERMISSION"] == []
+    assert [command for command, result in results if result.error_code != "E_APPROVAL_PENDING"] == []
     assert ground.is_untouched()
 
 
@@ -233,4 +233,4 @@ async def test_a_write_by_a_second_name_that_macos_has_for_a_file_is_asked_about
 
     written = await ground.call("Bash", command=f"echo x > {path.replace('ROOT', str(ground.root))}")
 
-    assert written.error_code == "E_PERMISSION" and "protected" in written.text
+    assert written.error_code == "E_APPROVAL_PENDING" and "protected" in written.text

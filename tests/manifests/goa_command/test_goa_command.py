@@ -185,7 +185,7 @@ async def test_a_rule_against_config_holds_for_the_command_that_reads_settings(
     problem = await caller.problem(TOOL, command=command)
 
     assert rule in problem
-    assert problem.endswith("[E_PERMISSION]")
+    assert problem.endswith({"deny": "[E_PERMISSION]", "ask": "[E_APPROVAL_PENDING]"}[effect])
     assert not (await caller.call(TOOL, command="mode")).is_error
 
 

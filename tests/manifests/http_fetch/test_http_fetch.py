@@ -310,7 +310,7 @@ async def test_a_rule_that_asks_about_a_domain_asks_for_this_tool_too(
         asked = await tools.call(export, url=server.url(host="pub.test"))
         other = await tools.call(export, url=server.url())
 
-    assert asked.error_code == "E_PERMISSION"
+    assert asked.error_code == "E_APPROVAL_PENDING"
     assert "rule WebFetch(domain:pub.test)" in asked.text
     assert not other.is_error
 

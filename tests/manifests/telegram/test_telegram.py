@@ -271,7 +271,7 @@ async def test_protected_files_are_not_written_unasked(
         code, told = await telegram.error("downloadFile", fileId="f1", path=path)
 
     assert list((tmp_path / "work" / ".git" / "hooks").iterdir()) == []
-    assert code == "E_PERMISSION", told
+    assert code == "E_APPROVAL_PENDING", told
 
 
 # --- which chats

@@ -174,7 +174,7 @@ async def test_a_call_that_takes_long_is_shown_as_running_and_then_with_its_resu
 
 
 async def test_a_call_that_a_rule_asks_about_waits_in_the_queue_and_runs_once_it_is_approved() -> None:
-    async with page_over({}, sandbox="off") as (page, gateway):
+    async with page_over({}, sandbox="off", approval={"wait_s": 60}) as (page, gateway):
         path, html = await tried(page, "Bash", {"a0": "echo all done now | tr a-z A-Z"})
         waiting = words(html)
         (approval,) = await page.parts.queue.waiting()
@@ -189,7 +189,7 @@ async def test_a_call_that_a_rule_asks_about_waits_in_the_queue_and_runs_once_it
 
 
 async def test_a_denied_call_shows_the_reason_that_models_read() -> None:
-    async with page_over({}, sandbox="off") as (page, _):
+    async with page_over({}, sandbox="off", approval={"wait_s": 60}) as (page, _):
         path, _html = await tried(page, "Bash", {"a0": "echo hello"})
         (approval,) = await page.parts.queue.waiting()
         await page.post(f"/ui/approvals/{approval.id}/deny", reason="not on a Friday")

@@ -30,7 +30,7 @@ async def test_a_button_on_the_phone_lets_the_call_run_once_or_not_at_all(
     results: list[ToolResult] = []
     shown = ""
     async with phone(desk) as telegram:
-        approval = {"notify": [telegram.entry], "notify_after_s": 0}
+        approval = {"notify": [telegram.entry], "notify_after_s": 0, "wait_s": 60}
         settings = Settings.model_validate({"workspace": [str(root)], "approval": approval})
         gateway = Gateway(settings, approval=Approval.ELICIT, state=desk.state)
         gateway.first_list.set()
