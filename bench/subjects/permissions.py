@@ -17,7 +17,7 @@ from bench.timing import interleaved_bursts_ms, medians
 from bench.workbench import Workbench
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Approval, Effect
-from goat_mcp.calls.permissions.permission import Permission
+from goat_mcp.calls.permissions.permission import Permission, Preview, no_preview
 from goat_mcp.calls.permissions.rule import Call
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.core.context import ToolContext
@@ -42,7 +42,7 @@ class NoPermission(Permission):
     def decide(self, call: Call, ctx: ToolContext) -> Decision:
         return Decision(Effect.ALLOW, "bench")
 
-    async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
+    async def settle(self, decision: Decision, call: Call, ctx: ToolContext, preview: Preview = no_preview) -> Decision:
         return decision
 
 
