@@ -116,7 +116,19 @@ class Permit:
     """One running call, from entering to leaving. While it waits for others, its permit is released."""
 
     # Contexts are written out here: as generators they cost three times as much, and every call has them.
-    __slots__ = ("_ask", "_calls", "_limiter", "_owner", "_report", "_scope", "_waits", "ctx", "progress", "tool")
+    __slots__ = (
+        "_ask",
+        "_calls",
+        "_has_ended",
+        "_limiter",
+        "_owner",
+        "_report",
+        "_scope",
+        "_waits",
+        "ctx",
+        "progress",
+        "tool",
+    )
 
     def __init__(self, calls: CallLimiter, limiter: ConcurrencyLimiter, ctx: ToolContext, tool: str = "") -> None:
         self.tool = tool
@@ -128,6 +140,7 @@ class Permit:
         self._owner = (ctx.principal,)
         self._ask = ctx.ask
         self._waits = 0
+        self._has_ended = False
         # All but asking is the client's own.
         client = cast("CallingClient", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
         to_upstream = partial(_Released, self, to_upstream=True)
@@ -145,7 +158,10 @@ class Permit:
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         self._calls.permits.discard(self)
-        self._calls.leave(self._limiter, self._owner)
+        self._has_ended = True
+        # An upstream's request waits in a task of its own: it may still have the permit released when the call ends.
+        if not self._waits:
+            self._calls.leave(self._limiter, self._owner)
         has_ended_it = self._scope.__exit__(exc_type, exc_val, exc_tb)
         if has_ended_it or (self._scope.cancel_called and isinstance(exc_val, ToolError)):
             raise ToolError(
@@ -167,13 +183,13 @@ class Permit:
         if to_upstream and not self._calls.may_go_away(self._owner[0]):
             return False
         self._waits += 1
-        if self._waits == 1:
+        if self._waits == 1 and not self._has_ended:
             self._calls.leave(self._limiter, self._owner)
         return True
 
     def resume(self, *, from_upstream: bool) -> None:
         self._waits -= 1
-        if not self._waits:
+        if not self._waits and not self._has_ended:
             self._limiter.enter(self._owner)
         if from_upstream:
             self._calls.back_from_away(self._owner[0])

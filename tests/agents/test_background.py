@@ -129,7 +129,10 @@ async def test_a_call_waits_while_the_person_is_asked_and_asks_no_more_once_it_h
             answer_now.set()
 
         group.start_soon(answer_after_the_limit)
-        result = await on.agent(ctx=replace(late(on), ask=ask))
+        begun_s = time.monotonic()
+        # The call's time is over as soon as the form is shown, however long the model and the queue take to get there.
+        waits_since_s = lambda: begun_s - 44.9 if shown.is_set() else time.monotonic()  # noqa: E731
+        result = await on.agent(ctx=replace(on.ctx, client_waits_since_s=waits_since_s, ask=ask))
         has_waited = answer_now.is_set()
         go.set()
         await ended(on, id_of(result))

@@ -215,6 +215,21 @@ async def test_clients_that_never_answer_an_upstream_keep_no_others_from_running
             await slots.of(ctx()).__aenter__()
 
 
+async def test_a_call_that_ends_while_its_upstream_still_asks_the_client_gives_its_permit_back_once() -> None:
+    slots = CallLimiter(1, 1, queue_s=AT_ONCE_S)
+
+    async with anyio.create_task_group() as group:
+        async with slots.of(ctx(client=Vanished())) as place:
+            assert place.ctx.client is not None
+            group.start_soon(form_for, place.ctx.client)
+            await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+
+    async with slots.of(ctx()):
+        with pytest.raises(ToolError):
+            await slots.of(ctx()).__aenter__()
+
+
 async def test_roots_that_are_known_let_nobody_in_and_all_but_asking_is_the_clients_own() -> None:
     slots = CallLimiter(1, 1, queue_s=FOREVER_S)
     client, crowd = Vanished(known_roots=[Path("/project")]), Crowd(slots)

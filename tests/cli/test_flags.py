@@ -128,7 +128,7 @@ def test_the_flags_decide_what_a_call_may_do(folder: Path) -> None:
     allowed = run(*write, "--allowed-tool", "FileWrite", cwd=folder)
 
     assert (hidden.returncode, "[E_TOOL_NOT_IN_CATALOG]" in hidden.stdout) == (5, True)
-    assert (asked.returncode, "[E_PERMISSION]" in asked.stdout) == (5, True)
+    assert (asked.returncode, "[E_APPROVAL_PENDING]" in asked.stdout) == (5, True)
     assert (allowed.returncode, (folder / "ws" / "new.txt").read_text()) == (0, "x")
 
 
