@@ -70,7 +70,7 @@ def forked_servers(started: Started) -> list[int]:
 
 def is_resident(pid: int) -> bool:
     """Whether it is the resident process or one that this has forked."""
-    return _RESIDENT in command(pid)
+    return any(word.startswith(_RESIDENT) for word in command(pid))
 
 
 def _running(pid: int) -> Iterator[int]:
