@@ -38,7 +38,8 @@ Ctrl-C ends it."""
     help="HTTP bearer token; created if the file does not exist.",
 )
 @click.option("--no-token", is_flag=True, help="HTTP on loopback without a token.")
-def serve(http: str | None, token_file: Path | None, no_token: bool, **selection: Any) -> None:
+@click.option("--no-resident", is_flag=True, help="Start a process of its own, not a fork of the resident one.")
+def serve(http: str | None, token_file: Path | None, no_token: bool, no_resident: bool, **selection: Any) -> None:
     """Serve the tools over stdio (what MCP hosts start), or over HTTP.
 
     The workspace is --workspace, else the client's roots, else the current directory unless that is / or your home.
