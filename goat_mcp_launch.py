@@ -9,6 +9,10 @@ import posix
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+
 TIMEOUT_S = 0.2
 """How long the resident process may take until it has a session ready."""
 START_AGAIN_S = 30.0
@@ -89,7 +93,7 @@ def hand_over() -> None:
     _stand_in_for(server, pid)
 
 
-def connect(server, folder: str, name: str) -> None:
+def connect(server: "socket", folder: str, name: str) -> None:
     """Connect through the folder's descriptor: an address has room for 107 bytes only."""
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -98,7 +102,7 @@ def connect(server, folder: str, name: str) -> None:
         os.close(descriptor)
 
 
-def _ask(server) -> int:
+def _ask(server: "socket") -> int:
     """Hand over our streams and folder; returns the process that will serve, once it is ready."""
     from _socket import SCM_RIGHTS, SOL_SOCKET
 
@@ -123,9 +127,12 @@ def _ask(server) -> int:
     return int.from_bytes(answer[1:], "big")
 
 
-def _stand_in_for(server, pid: int) -> None:
+def _stand_in_for(server: "socket", pid: int) -> None:
     """Be for the host what the forked process is: pass its signals on, end as that does."""
-    import _signal as signal
+    if TYPE_CHECKING:
+        import signal
+    else:
+        import _signal as signal  # without the enumerations, which take 4 ms
 
     def pass_on(number: int, frame: object) -> None:
         try:
@@ -161,7 +168,8 @@ def _become_undumpable() -> None:
         import _ctypes
     except ImportError:  # a Python that was built without it
         return
-    _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"), (4, 0, 0, 0, 0))
+    this_process = _ctypes.dlopen(None, 0)  # pyright: ignore[reportArgumentType]  # its stub knows files only
+    _ctypes.call_function(_ctypes.dlsym(this_process, "prctl"), (4, 0, 0, 0, 0))
 
 
 def start_resident(folder: str, name: str) -> str:
@@ -203,7 +211,15 @@ def _exec_detached(folder: str, name: str, lock: int) -> None:
         os.chdir("/")
         # Python found UTF-8 mode in a locale that it has since replaced in our environment.
         utf8 = ("-X", f"utf8={sys.flags.utf8_mode}")
-        words = [sys.executable, *_python_options(), *utf8, "-m", "goat_mcp.cli.resident", folder, name]
+        words = [
+            sys.executable,
+            *_python_options(),
+            *utf8,
+            "-m",
+            "goat_mcp.cli.resident.linux_fork_server",
+            folder,
+            name,
+        ]
         os.execve(sys.executable, words, resident_environment())
     finally:
         os._exit(1)
@@ -224,9 +240,7 @@ def _python_options() -> list[str]:
 
 def resident_environment() -> dict[str, str]:
     """Nothing of one host's secrets: what Python needs to start as it did here."""
-    return {
-        name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_SHAPES_PYTHON)
-    }
+    return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_SHAPES_PYTHON)}
 
 
 def runtime_folder() -> str:

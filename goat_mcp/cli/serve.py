@@ -15,6 +15,7 @@ import click
 from goat_mcp.cli import flags
 from goat_mcp.cli.own_environment import fill_in
 from goat_mcp.core import platform
+from goat_mcp.server.host_process import HostProcess
 
 if TYPE_CHECKING:
     from goat_mcp.server.ui.hosts import Hosts
@@ -46,7 +47,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, no_resident
     Over HTTP all clients share one, and their roots count for upstream servers only.
     Logs go to stderr; stdout carries the protocol only.
     """
-    parent = os.getppid()
+    host = HostProcess.taken_from(os.environ)
     fill_in(os.environ)
     become_undumpable()
     settings = flags.settings_from(**selection, serves=True)
@@ -66,7 +67,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, no_resident
         from goat_mcp.server.run import run_http, run_stdio
 
         if http is None:
-            run_stdio(settings, parent=parent, check=check)
+            run_stdio(settings, host=host, check=check)
         else:
             run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check, hosts=_hosts)
 

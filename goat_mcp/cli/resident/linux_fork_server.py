@@ -1,9 +1,12 @@
-"""Accepts launchers and forks for each. What a launcher sends is read in the fork only: nothing of one session is ever
+"""`python -m goat_mcp.cli.resident.linux_fork_server FOLDER NAME`: the resident process of one build.
+
+Accepts launchers and forks for each. What a launcher sends is read in the fork only: nothing of one session is ever
 in the memory of another.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -15,9 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import goat_mcp_launch
-from goat_mcp.cli.resident.host_process import HostDiffers, become, join_host, read_request
+from goat_mcp.cli.resident.preloading import preload
 from goat_mcp.cli.serve import become_undumpable
 from goat_mcp.core import posix
+
+if sys.platform != "linux":
+    raise ImportError("only Linux has a resident process")
+
+from goat_mcp.cli.resident.linux_session_start import HostDiffers, become, join_host, read_request
 
 IDLE_S = 600.0
 """Without a session for so long, it ends."""
@@ -80,7 +88,7 @@ class ForkServer:
             is_outdated = False
             if listener is not None and now_s - looked_s >= self.look_s:
                 looked_s = now_s
-                is_outdated = goat_mcp_launch.build_name() != self.name
+                is_outdated = goat_mcp_launch.build_name() != self.name or not self._is_reachable()
             is_over = signal.SIGTERM in signals or is_outdated or now_s - used_s >= self.idle_s
             if listener is not None and is_over:
                 poll.unregister(listener)
@@ -105,6 +113,10 @@ class ForkServer:
             os.close(folder)
         return listener
 
+    def _is_reachable(self) -> bool:
+        """Whether launchers still find it: somebody may have removed the folder."""
+        return os.path.exists(f"{self.folder}/{self.name}.sock")
+
     def _close(self, listener: socket.socket) -> None:
         """No launcher finds it any more; the next one may start another. Sessions go on."""
         with suppress(OSError):
@@ -117,9 +129,7 @@ class ForkServer:
         wait_s = min([self.look_s, self.idle_s, *(max(0.0, at_s - time.monotonic()) for at_s in kills)])
         return wait_s * 1000 + 1
 
-    def _accept(
-        self, listener: socket.socket, poll: select.poll, pipes: tuple[int, int]
-    ) -> Callable[[], None] | None:
+    def _accept(self, listener: socket.socket, poll: select.poll, pipes: tuple[int, int]) -> Callable[[], None] | None:
         try:
             connection, _ = listener.accept()
         except OSError:
@@ -221,3 +231,22 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 def _wake_up(number: int, frame: object) -> None:
     """The loop reads the number from the wake-up descriptor."""
+
+
+def main(folder: str, name: str) -> None:
+    """Serve until there is no need any more; in each fork, be a `goat-mcp` of its own. Descriptor 3 holds the lock."""
+    os.set_inheritable(3, False)
+    sys.path[0] = os.path.dirname(sys.executable)  # as for the console script, not the current folder
+    gc.disable()
+    preload()
+    if goat_mcp_launch.build_name() != name:
+        return  # the files changed while they were read
+    gc.collect()
+    gc.freeze()
+    session = ForkServer(folder, name, lock=3).serve()
+    if session is not None:
+        session()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

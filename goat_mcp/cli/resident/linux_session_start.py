@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-import goat_mcp_launch
+from goat_mcp.server.host_process import LAUNCHER, STARTED
 
-LAUNCHER = "_GOAT_MCP_LAUNCHER"
-"""Names the descriptor of the launcher's connection: it ends with the launcher."""
+if sys.platform != "linux":
+    raise ImportError("only Linux has a resident process")
+
 _STREAMS = 3
 _MAX_BODY = 8 * 1024 * 1024
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
@@ -110,7 +111,7 @@ def _check(theirs: str, ours: str) -> None:
     for field, what in ((_NICE, "nice value"), (_POLICY, "scheduling policy")):
         if stat[field] != own_stat[field]:
             raise HostDiffers(f"the {what} of the host's process is another")
-    if len(os.listdir(f"{ours}/task")) != 1:  # noqa: PTH208
+    if len(os.listdir(f"{ours}/task")) != 1:
         raise HostDiffers("the resident process has threads")
 
 
@@ -126,7 +127,7 @@ def _join_cgroup(theirs: str, ours: str) -> None:
         return
     path = theirs.strip().removeprefix("0::")
     try:
-        with open(f"/sys/fs/cgroup{path}/cgroup.procs", "w", encoding="ascii") as file:  # noqa: PTH123
+        with open(f"/sys/fs/cgroup{path}/cgroup.procs", "w", encoding="ascii") as file:
             file.write("0")
     except OSError:
         raise HostDiffers("the host's process is in another control group") from None
@@ -148,7 +149,7 @@ def become(request: Request, ignored: int, connection: socket.socket) -> None:
             signal.signal(number, signal.SIG_DFL)
     os.environ.clear()
     os.environb.update(request.environment)
-    os.environ[goat_mcp_launch.STARTED] = "resident"
+    os.environ[STARTED] = "resident"
     os.environ[LAUNCHER] = str(connection.detach())
     sys.argv[:] = request.arguments
     sys.orig_argv[:] = request.original_arguments
