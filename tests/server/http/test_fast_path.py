@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -87,11 +88,11 @@ class Http:
         params = {"name": tool, "arguments": arguments or {}, **({"_meta": meta} if meta else {})}
         return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
 
-    async def post(self, message: Any, **headers: str) -> httpx2.Response:
+    async def post(self, message: dict[str, Any], **headers: str) -> httpx2.Response:
         more = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.http.post(self.url, json=message, headers={**self.headers, **self.about(message), **more})
 
-    def about(self, message: Any) -> dict[str, str]:
+    def about(self, message: dict[str, Any]) -> dict[str, str]:
         if self.era == "handshake":
             return {}
         return {"mcp-method": message["method"], "mcp-name": (message.get("params") or {}).get("name", "")}
@@ -156,14 +157,16 @@ async def served(
 
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
-        group.start_soon(server.serve, listens)
-        await listening.wait()
-        async with httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S) as http:
-            client = Http(era, http, adapter, urls[0], capabilities or {})
-            await client.open()
-            yield client
-        server.stop()
+        async with anyio.create_task_group() as serving:
+            serving.start_soon(server.serve, listens)
+            await listening.wait()
+            async with httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S) as http:
+                client = Http(era, http, adapter, urls[0], capabilities or {})
+                await client.open()
+                yield client
+            server.stop()
         group.cancel_scope.cancel()
+    logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)  # a server that stops is silenced, in all the process
 
 
 async def both_ways(
@@ -270,7 +273,7 @@ def asks_for_a_name() -> AskingTool:
 
 
 async def test_a_question_reaches_a_handshake_client_on_the_calls_own_stream(tmp_path: Path) -> None:
-    capabilities = {"elicitation": {}}
+    capabilities: Mapping[str, Any] = {"elicitation": {}}
     async with served(tmp_path, "handshake", asks_for_a_name(), capabilities=capabilities) as client:
         async with client.open_call(client.of_call(1, "Asks")) as events:
             question = await anext(events)
@@ -283,7 +286,7 @@ async def test_a_question_reaches_a_handshake_client_on_the_calls_own_stream(tmp
 
 
 async def test_a_question_is_answered_by_its_own_principal_only(tmp_path: Path) -> None:
-    capabilities = {"elicitation": {}}
+    capabilities: Mapping[str, Any] = {"elicitation": {}}
     async with served(tmp_path, "handshake", asks_for_a_name(), capabilities=capabilities) as client:
         async with client.open_call(client.of_call(1, "Asks")) as events:
             question = await anext(events)
@@ -301,7 +304,7 @@ async def test_a_question_is_answered_by_its_own_principal_only(tmp_path: Path) 
 
 
 async def test_a_modern_client_gets_the_question_as_a_result(tmp_path: Path) -> None:
-    capabilities = {"elicitation": {"form": {}}}
+    capabilities: Mapping[str, Any] = {"elicitation": {"form": {}}}
     async with served(tmp_path, "modern", asks_for_a_name(), capabilities=capabilities) as client:
         [asked] = messages(await client.post(client.of_call(1, "Asks")))
 
@@ -358,6 +361,7 @@ async def test_a_client_that_hangs_up_cancels_its_call(tmp_path: Path, era: str)
     async def waits(ctx: ToolContext) -> str:
         try:
             await anyio.sleep_forever()
+            return "never"
         finally:
             ended.set()
 
