@@ -17,6 +17,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic_core import PydanticSerializationError, to_json
 
+from goat_mcp.server.prepared_list import prepared_frame
 from goat_mcp.server.stdio.frame_validation import Fault
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -150,6 +151,8 @@ class FrameWriter:
 
 def _dump(message: types.JSONRPCMessage) -> bytes:
     try:
+        if (prepared := prepared_frame(message)) is not None:
+            return prepared
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except (PydanticSerializationError, UnicodeEncodeError):
         # Half of a surrogate pair.
