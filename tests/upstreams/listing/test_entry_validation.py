@@ -157,6 +157,9 @@ def test_a_definition_that_is_passed_by_one_look_fares_as_by_a_look_at_each_part
     ]
     by_one_look = valid_entries(listed)
 
-    monkeypatch.setattr(entry_validation, "_is_simple", lambda given: False)  # pyright: ignore[reportUnknownLambdaType]
+    def never(given: dict[str, Any]) -> bool:
+        return False
+
+    monkeypatch.setattr(entry_validation, "_is_simple", never)
 
     assert by_one_look == valid_entries(listed)
