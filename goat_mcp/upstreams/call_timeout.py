@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -13,7 +14,7 @@ class CallClock:
 
     def __init__(self, total_s: float, idle_s: float) -> None:
         self._idle_s = idle_s
-        now_s = anyio.current_time()
+        now_s = asyncio.get_running_loop().time()
         self._ends_s = now_s + total_s
         self._stops = 0
         self._stopped_s = 0.0

@@ -66,15 +66,16 @@ class ChainFile:
 
     def __init__(self, path: Path, *, max_bytes: int, kept: int) -> None:
         self.path = path
+        self._looked_at = str(path)
         self._max_bytes = max_bytes
         self._kept = kept
         self._mutex = threading.RLock()
         self._held: int | None = None
-        """The descriptor that stays locked after an append."""
+        """The descriptor that stays locked after an append. Nobody else writes or renames the file meanwhile."""
         self._descriptor: int | None = None
         self._inode = 0
         self._facts: os.stat_result | None = None
-        """Of the file, as it was when it was locked."""
+        """Of the file, as it was when it was locked; None once we have written."""
         self._end: tuple[int, int] | None = None
         """Inode and size of the file when we last wrote."""
         self._seq = 0
@@ -104,7 +105,7 @@ class ChainFile:
                 self._locked_append(fields)
             except OSError:
                 self._lost += 1
-                self._end = None  # what is there now has to be looked at again
+                self._end = self._facts = None  # what is there now has to be looked at again
                 raise
 
     def check(self) -> None:
@@ -135,16 +136,18 @@ class ChainFile:
 
     def _lock(self, wait_s: float | None = None) -> int:
         """The file's descriptor, locked, and really the one the path names: another process may have rotated it."""
+        if self._held is not None:
+            return self._held
         deadline_s = time.monotonic() + (LOCK_WAIT_S if wait_s is None else wait_s)
         while True:
             descriptor = self._open()
-            if descriptor != self._held and not try_lock(descriptor):
+            if not try_lock(descriptor):
                 if time.monotonic() >= deadline_s:
                     raise OSError(errno.EBUSY, "another process holds the file", str(self.path))
                 time.sleep(_LOCK_PAUSE_S)
                 continue
             try:
-                self._facts = os.lstat(self.path)
+                self._facts = os.lstat(self._looked_at)  # noqa: PTH116  # each call looks: a `Path` takes longer
                 if self._facts.st_ino == self._inode:
                     return descriptor
             except FileNotFoundError:
@@ -170,8 +173,7 @@ class ChainFile:
 
     def _catch_up(self, descriptor: int) -> None:
         """Find out what the next line follows, and mark what is not as its writers left it."""
-        facts = self._facts
-        assert facts is not None
+        facts = self._facts or os.fstat(descriptor)
         if self._end == (facts.st_ino, facts.st_size):
             return
         known_seq, known_prev = self._seq, self._prev
@@ -217,7 +219,7 @@ class ChainFile:
             # The disk is full. Half a line would be taken for a torn one.
             os.ftruncate(descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        self._end = (inode, size + written)
+        self._end, self._facts = (inode, size + written), None
         self._seq += 1
         self._prev = hash_of(line[:-1])
 

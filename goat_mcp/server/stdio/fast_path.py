@@ -173,7 +173,7 @@ class FastPath:
         self._newest: types.RequestId | None = None
         """The last message that went the SDK's way, where it was a call."""
         self._running: dict[types.RequestId, FastCall] = {}
-        self._tasks: dict[asyncio.Task[None], FastCall] = {}
+        self._tasks: dict[FastCall, asyncio.Task[None]] = {}
         server.add_request_handler(CALL, types.CallToolRequestParams, self._learn)
 
     async def _learn(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -202,23 +202,16 @@ class FastPath:
         call = FastCall(message["id"], message["params"], self._known, writer)
         self._running[coerce_request_id(call.request_id)] = call
         # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
-        task = asyncio.get_running_loop().create_task(self._serve(call, writer))
-        self._tasks[task] = call
-        task.add_done_callback(self._ended)
+        self._tasks[call] = asyncio.get_running_loop().create_task(self._serve(call, writer))
 
     async def end(self) -> None:
         """The connection ends: cancel what runs, and wait until it has ended."""
-        for task, call in self._tasks.items():
+        for call, task in self._tasks.items():
             if call.is_closed:
                 task.cancel()  # it has its answer, and waits for a client that does not read
             call.end_connection()
         while self._tasks:
-            await asyncio.wait(self._tasks)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        if not task.cancelled() and (problem := task.exception()) is not None:
-            _logger.error("a call failed on its way out", exc_info=problem)
+            await asyncio.wait(self._tasks.values())
 
     def passes_on(self, message: types.JSONRPCMessage) -> bool:
         """Note a message for the SDK. False for one that was about a call of ours, and is done with."""
@@ -238,28 +231,34 @@ class FastPath:
     async def _serve(self, call: FastCall, writer: FrameWriter) -> None:
         answer: dict[str, Any] | types.ErrorData | None = None
         try:
-            with call.scope:
-                ctx, params = call.context()
-                try:
-                    answer = self._wire(await self._call_tool(ctx, params), ctx.protocol_version)
-                    if answer.get("resultType") == "input_required":
-                        answer = await self._seal(ctx, _returning(answer))
-                except Exception as problem:
-                    answer = handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
-        finally:
-            call.close()
-            if self._running.get(key := coerce_request_id(call.request_id)) is call:
-                del self._running[key]
-        if call.is_cancelled:
-            return  # whoever cancels a call gets no answer to it
-        if not call.connection_ended:
-            await self._send(call, answer, writer)
-        elif answer is None:
-            writer.post(_error(call.request_id, _CLOSED))
-        else:
-            with anyio.move_on_after(0):
-                # Written, but nobody waits for the client to read it.
+            try:
+                with call.scope:
+                    ctx, params = call.context()
+                    try:
+                        answer = self._wire(await self._call_tool(ctx, params), ctx.protocol_version)
+                        if answer.get("resultType") == "input_required":
+                            answer = await self._seal(ctx, _returning(answer))
+                    except Exception as problem:
+                        answer = handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
+            finally:
+                call.close()
+                if self._running.get(key := coerce_request_id(call.request_id)) is call:
+                    del self._running[key]
+            if call.is_cancelled:
+                return  # whoever cancels a call gets no answer to it
+            if not call.connection_ended:
                 await self._send(call, answer, writer)
+            elif answer is None:
+                writer.post(_error(call.request_id, _CLOSED))
+            else:
+                with anyio.move_on_after(0):
+                    # Written, but nobody waits for the client to read it.
+                    await self._send(call, answer, writer)
+        except Exception:
+            _logger.exception("a call failed on its way out")
+        finally:
+            # Here, not in a callback of the task: that would cost another turn of the event loop.
+            del self._tasks[call]
 
     async def _send(self, call: FastCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter) -> None:
         if answer is None:
