@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import anyio
 
 from goat_mcp.core.calling_client import CallingClient, ClientRequest
+from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter, Owner
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form
@@ -135,7 +136,7 @@ class Permit:
     def __init__(self, calls: CallLimiter, limiter: ConcurrencyLimiter, ctx: ToolContext, tool: str = "") -> None:
         self.tool = tool
         self.progress: CallProgress | None = None
-        self._scope = anyio.CancelScope()
+        self._scope = cancel_scope()
         self._report = ctx.progress
         self._calls = calls
         self._limiter = limiter

@@ -75,9 +75,7 @@ class Requests:
     def reader(self, ctx: Context) -> ToolContext:
         """Only who the caller is, for what needs no more."""
         caller = self._who.of(ctx)
-        return ToolContext(
-            call_id="", session_key=caller.session_key, principal=caller.principal, rights=caller.rights
-        )
+        return ToolContext(call_id="", session_key=caller.session_key, principal=caller.principal, rights=caller.rights)
 
     def _context(self, ctx: Context, channel: ClientChannel) -> tuple[ToolContext, ChannelClient]:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}

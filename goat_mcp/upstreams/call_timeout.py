@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import anyio
 
+from goat_mcp.core.cancel_scopes import cancel_scope
+
 
 class CallClock:
     """`total_s` for the whole, `idle_s` between signs of life (FLW-3). Made when the call begins."""
@@ -18,7 +20,7 @@ class CallClock:
         self._ends_s = now_s + total_s
         self._stops = 0
         self._stopped_s = 0.0
-        self.scope = anyio.CancelScope(deadline=min(self._ends_s, now_s + idle_s))
+        self.scope = cancel_scope(min(self._ends_s, now_s + idle_s))
 
     def heard(self) -> None:
         """A sign of life."""

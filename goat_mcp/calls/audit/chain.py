@@ -147,7 +147,7 @@ class ChainFile:
                 time.sleep(_LOCK_PAUSE_S)
                 continue
             try:
-                self._facts = os.lstat(self._looked_at)  # noqa: PTH116  # each call looks: a `Path` takes longer
+                self._facts = os.lstat(self._looked_at)  # each call looks: a `Path` takes longer
                 if self._facts.st_ino == self._inode:
                     return descriptor
             except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The plain half of a JSON Schema's object: fields of a simple type, and which of them must be there.
 
-Most tools take a few texts and numbers. That such a value fits is seen at once, without the validation library; whatever
-is not that plain is the library's, and so is every mismatch and its words.
+Most tools take a few texts and numbers. That such a value fits is seen at once, without the validation library. What
+is not that plain is left to the library, and so is every mismatch and its words.
 """
 
 from __future__ import annotations

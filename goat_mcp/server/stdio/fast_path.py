@@ -30,6 +30,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
 from pydantic import ValidationError
 
+from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.result_compatibility import is_known_everywhere, is_plain_text
@@ -68,7 +69,7 @@ class FastCall:
         self, request_id: types.RequestId, params: Mapping[str, Any], known: KnownClient, writer: FrameWriter
     ) -> None:
         self.request_id = request_id
-        self.scope = anyio.CancelScope()
+        self.scope = cancel_scope()
         self.is_cancelled = False
         self.is_closed = False
         self.connection_ended = False
@@ -157,7 +158,7 @@ class _PlainParams(NamedTuple):
 
 def envelope_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What of a `_meta` the protocol reads: the revision, the client and what it can do, the log level it wants."""
-    return {key: value for key, value in meta.items() if key.startswith(_RESERVED)}
+    return {key: value for key, value in meta.items() if key.startswith(_RESERVED)} if meta else {}
 
 
 class FastPath:
@@ -182,6 +183,11 @@ class FastPath:
             # Messages stay in order: whatever came before this one has begun, too.
             self._known = KnownClient(ctx)
         return await self._call_tool(ctx, params)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any message may take it at the moment."""
+        return self._known is not None
 
     def takes(self, message: object) -> bool:
         """Whether this message, which is sound JSON, may take the fast path."""
