@@ -119,7 +119,7 @@ def _layer_of(code: CodeType) -> str | None:
     return next((layer for start, layer in LAYERS if name.startswith(start)), None)
 
 
-def main() -> int:
+def main() -> None:
     target, *arguments = sys.argv[1:]
     watch = Watch(Path(target))
     signal.signal(signal.SIGUSR1, watch.begin)
@@ -127,8 +127,8 @@ def main() -> int:
     sys.argv = ["goat-mcp", *arguments]
     from goat_mcp.cli.main import main as goat
 
-    return goat()
+    goat()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
