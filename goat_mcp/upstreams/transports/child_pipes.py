@@ -25,7 +25,7 @@ from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.status import STDERR_ENDS
+from goat_mcp.upstreams.status import STDERR_ENDS, SharingStatus
 from goat_mcp.upstreams.transports.frames import FrameReader, encode, encode_frame
 from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
@@ -40,7 +40,7 @@ def _nobody(method: str, params: Mapping[str, Any] | None) -> None:
 class Writer(Protocol):
     async def send_request(self, request_id: int, method: str, params: dict[str, Any]) -> None: ...
 
-    def post(self, message: JSONRPCMessage) -> None:
+    def post(self, message: JSONRPCMessage) -> object:
         """Write without waiting, if anybody still reads."""
         ...
 
@@ -142,6 +142,9 @@ class StdioTransport:
     direct: DirectDispatch = field(default_factory=DirectDispatch)
     has_answered: bool = False
     """Whether it was ever ready: one that never was has nothing to finish before it ends."""
+    sharing: SharingStatus | None = None
+    has_moved: bool = False
+    """Whether it ended because this session is to have a process of its own."""
 
     def was_written(self, request_id: int | str) -> bool:
         return request_id in self.unanswered
@@ -266,10 +269,17 @@ class Outbox:
         self._process.write(frame)
         await self._process.drain()
 
-    def post(self, message: JSONRPCMessage) -> None:
-        """Write without waiting, if anybody still reads."""
+    def post(self, message: JSONRPCMessage) -> bool:
+        """Write without waiting, if anybody still reads. Returns whether anybody does."""
         if self._process.listens:
             self._process.write(encode_frame(message))
+            if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+                self._link.questions.discard(message.id)
+        return self._process.listens
+
+    async def drain(self) -> None:
+        """Wait until the pipe takes more. Raises `anyio.BrokenResourceError`."""
+        await self._process.drain()
 
     async def aclose(self) -> None:
         """The pipe is closed by whoever stops the process."""
