@@ -19,7 +19,8 @@ from bench.report import Outcome, Row, print_table, write_json
 from bench.workbench import BENCH, Workbench
 
 SUBJECTS: Mapping[str, str] = {
-    "startup": "process start to tools/list, and memory, against a bare SDK server",
+    "startup": "process start to tools/list, and memory, against a bare SDK server and others",
+    "ten_windows": "memory of a second window, and ten windows with the same ten upstreams",
     "definitions": "tokens of the built-in definitions",
     "read": "Read of 2,000 lines against an SDK echo tool",
     "grep": "Grep over 52,000 files against rg",

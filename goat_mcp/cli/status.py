@@ -88,7 +88,11 @@ def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
     gateway = Gateway(settings, approval=settings.approval.by or Approval.HOST)
     document = gateway.status.document()
     # It is no server: these would speak of this very command.
-    told = {name: value for name, value in document.items() if name not in ("pid", "transport", "started", "system")}
+    told = {
+        name: value
+        for name, value in document.items()
+        if name not in ("pid", "transport", "started", "how_started", "system")
+    }
     return {**told, "upstreams": [{**entry, "since": None} for entry in told["upstreams"]]}
 
 
@@ -109,6 +113,8 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
         + (f" ({sandbox['reason']})" if sandbox["reason"] else "")
         + _hooks(document["hooks"])
     )
+    if how := document.get("how_started"):
+        say("started by the resident process" if how == "resident" else f"started in a process of its own: {how}")
     if page := document.get("page"):
         say(f"page: {page} (goat-mcp ui opens it)")
     for one in document.get("running", ()):

@@ -41,7 +41,7 @@ class Counted(FastPath):
     """Counts the calls that took the fast path; `is_off` sends all of them the SDK's."""
 
     def __init__(self, adapter: Adapter, *, is_off: bool) -> None:
-        super().__init__(adapter.server, adapter._call_tool, adapter._seal)  # pyright: ignore[reportPrivateUsage]  # as it does itself
+        super().__init__(adapter.plain_calls())
         self.is_off = is_off
         self.taken = 0
 
