@@ -68,7 +68,7 @@ class _Session:
         """Whether the session knows that nothing more of it reaches the process."""
 
     def deliver(self, frame: dict[str, Any]) -> None:
-        if self._writer.is_closing():
+        if self.is_over or self._writer.is_closing():
             return
         self._writer.write(encode(frame))
         if self._writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
@@ -91,13 +91,15 @@ class _Session:
         self.deliver({"jsonrpc": "2.0", "method": self.opening.control, "params": told})
 
     def end(self, facts: Mapping[str, Any]) -> None:
-        self._must_leave, self.is_over = False, True
+        self._must_leave = False
         self.tell("ended", facts)
-        self._writer.close()
+        self.is_over = True
+        # The session closes it: who writes into a socket that is closed already never reads these words.
+        self._writer.write_eof()
 
     def leave_when_idle(self) -> None:
         process = self.process
-        if process is None or self._writer.is_closing():
+        if process is None or self.is_over:
             return
         self._must_leave = process.frames.waits(self)
         if not self._must_leave:
@@ -184,13 +186,17 @@ class Broker:
             process = await self._process_for(shared, session, None)
             if process.link is not None:
                 session.tell("opened", {"pid": process.link.pid})
-            while (line := await reader.readline()) and not session.is_over:
-                frame: Any = loads(line)
-                if not isinstance(frame, dict):
+            while line := await reader.readline():
+                if session.is_over:
                     continue
-                await self._take(shared, session, cast("dict[str, Any]", frame))
+                frame: Any = loads(line)
+                if isinstance(frame, dict):
+                    await self._take(shared, session, cast("dict[str, Any]", frame))
         except StartFailure as failure:
             session.tell("failed", {"reason_code": str(failure.reason_code), "message": failure.message})
+            session.end({"exit_status": None, "stderr": failure.message, "written": [], "moved": False})
+            while await reader.readline():
+                pass  # it was sent before the session knew
         finally:
             self._gone(shared, session)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from goat_mcp.core import platform, posix
 
-IS_SUPPORTED = platform.HAS_PROC and hasattr(socket, "SO_PEERCRED")
+IS_SUPPORTED = platform.HAS_PROC
 """Whether a socket tells who is at its other end, and any path of one can be used."""
 _SO_PEERCRED = getattr(socket, "SO_PEERCRED", 0)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
-from mcp_types import JSONRPCMessage, JSONRPCNotification
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import StdioLaunch
@@ -44,11 +44,7 @@ class _Relay(DirectDispatch):
     def take(self, message: JSONRPCMessage) -> bool:
         if isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
             return False  # in order with what it asks
-        return not _is_question(message) and self._take(message)
-
-
-def _is_question(message: JSONRPCMessage) -> bool:
-    return hasattr(message, "method") and getattr(message, "id", None) is not None
+        return not isinstance(message, JSONRPCRequest) and self._take(message)
 
 
 @dataclass(eq=False)
@@ -160,6 +156,8 @@ class SharedProcess:
                 session.tell("status", shown)
 
     def _write(self, message: JSONRPCMessage) -> bool:
+        if self.link is not None and isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self.link.questions.discard(message.id)
         return self._outbox is not None and self._outbox.post(message)
 
     def _end_sessions(self) -> None:

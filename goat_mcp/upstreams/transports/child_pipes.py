@@ -33,16 +33,13 @@ Answer = JSONRPCResponse | JSONRPCError
 LOG_MESSAGE = "notifications/message"
 
 
-def _nobody(method: str, params: Mapping[str, Any] | None) -> None:
-    """Before anybody is there to be told."""
+def _nobody(method: str, params: Mapping[str, Any] | None) -> None: ...
 
 
 class Writer(Protocol):
     async def send_request(self, request_id: int, method: str, params: dict[str, Any]) -> None: ...
 
-    def post(self, message: JSONRPCMessage) -> object:
-        """Write without waiting, if anybody still reads."""
-        ...
+    def post(self, message: JSONRPCMessage) -> object: ...
 
 
 @dataclass
@@ -144,7 +141,6 @@ class StdioTransport:
     """Whether it was ever ready: one that never was has nothing to finish before it ends."""
     sharing: SharingStatus | None = None
     has_moved: bool = False
-    """Whether it ended because this session is to have a process of its own."""
 
     def was_written(self, request_id: int | str) -> bool:
         return request_id in self.unanswered
@@ -163,7 +159,7 @@ class StdioTransport:
         return f"{how}{self.stderr_end()}"
 
     def stderr_end(self) -> str:
-        """The end of its stderr, to be added to what went wrong; empty if it wrote nothing."""
+        """The end of its stderr, to be added to what went wrong."""
         tail = self.stderr_text()
         return f"{STDERR_ENDS}{make_visible(tail[-600:])}" if tail else ""
 
@@ -273,8 +269,6 @@ class Outbox:
         """Write without waiting, if anybody still reads. Returns whether anybody does."""
         if self._process.listens:
             self._process.write(encode_frame(message))
-            if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-                self._link.questions.discard(message.id)
         return self._process.listens
 
     async def drain(self) -> None:

@@ -92,22 +92,28 @@ def take(message: dict[str, Any]) -> None:
         case "notifications/cancelled":
             _cancelled.append(params.get("requestId"))
         case "initialize":
-            tells = {"tools": {"listChanged": True}, "logging": {}}
+            tells: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
             server = {"name": "shared", "version": "1"}
             answer = {"protocolVersion": params["protocolVersion"], "capabilities": tells, "serverInfo": server}
             send(id=request_id, result=answer)
         case "server/discover" if KIND == "stateless":
-            offers = {"capabilities": {"tools": {}}, "supportedVersions": ["2026-07-28"]}
-            send(id=request_id, result={**offers, "serverInfo": {"name": "shared", "version": "1"}})
+            server = {"name": "shared", "version": "1"}
+            told: dict[str, Any] = {"tools": {}}
+            send(
+                id=request_id, result={"capabilities": told, "supportedVersions": ["2026-07-28"], "serverInfo": server}
+            )
         case "tools/list":
             send(id=request_id, result={"tools": TOOLS})
         case "tools/call":
-            about = (request_id, params["name"], params.get("arguments") or {}, params.get("_meta") or {})
+            arguments: dict[str, Any] = params.get("arguments") or {}
+            meta: dict[str, Any] = params.get("_meta") or {}
+            about = (request_id, params["name"], arguments, meta)
             threading.Thread(target=call, args=about, daemon=True).start()
         case "ping" | "logging/setLevel":
             send(id=request_id, result={})
-        case method if request_id is not None:
-            send(id=request_id, error={"code": -32601, "message": f"no {method}"})
+        case method:
+            if request_id is not None:
+                send(id=request_id, error={"code": -32601, "message": f"no {method}"})
 
 
 def note_roots() -> None:

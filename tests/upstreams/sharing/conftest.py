@@ -11,6 +11,7 @@ from tests.upstreams.sharing.brokers import Brokers, private_runtime
 
 @pytest.fixture
 def brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Brokers]:
-    module_command("goat_mcp.cli.resident.broker")  # what forks it takes a while to start, which no test should wait for
+    # What forks it takes a while to start, which no test should wait for.
+    module_command("goat_mcp.cli.resident.broker")
     with private_runtime(tmp_path, monkeypatch) as ours:
         yield ours
