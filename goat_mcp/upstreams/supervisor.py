@@ -343,11 +343,11 @@ class Supervisor:
         return life
 
     def _target(self) -> StdioLaunch | HttpEndpoint:
-        return in_workspace(self.config.target, self._root_of())
+        return in_workspace(self.config.target, self._root_of(), is_shared=self.config.share is True)
 
     async def _notice_closed(self, life: _Life) -> None:
         await life.connection.closed.wait()
-        life.end(is_failure=True, why=life.connection.last_words())
+        life.end(is_failure=not life.connection.has_moved, why=life.connection.last_words())
 
     async def _notice_hung(self, life: _Life) -> None:
         """After a call that ran out of time, ask whether anybody is there; a process that is not is started again.
