@@ -83,7 +83,9 @@ class Telemetry:
 
     def _shows(self, level: str) -> bool:
         rank = LEVELS.index(level)
-        return rank >= LEVELS.index(self._level) or any(rank >= LEVELS.index(wanted) for wanted in self._requested)
+        if rank >= LEVELS.index(self._level):
+            return True
+        return bool(self._requested) and any(rank >= LEVELS.index(wanted) for wanted in self._requested)
 
 
 def in_words(event: Mapping[str, Any]) -> str:

@@ -30,7 +30,8 @@ class OpenRequests:
 
     def __init__(self) -> None:
         self._ids: dict[str, types.RequestId] = {}
-        self._none_open = anyio.Event()
+        self._none_open: anyio.Event | None = None
+        """Set when none is open any more; None if nobody waits for that."""
 
     def arrives(self, message: types.JSONRPCMessage) -> Fault | None:
         """Note a message of the client; the fault of one that must not be passed on."""
@@ -69,7 +70,7 @@ class OpenRequests:
 
     def _forget(self, key: str) -> None:
         self._ids.pop(key, None)
-        if not self._ids:
+        if self._none_open is not None and not self._ids:
             self._none_open.set()
 
 
