@@ -95,7 +95,8 @@ class Http:
     def about(self, message: dict[str, Any]) -> dict[str, str]:
         if self.era == "handshake":
             return {}
-        return {"mcp-method": message["method"], "mcp-name": (message.get("params") or {}).get("name", "")}
+        name = (message.get("params") or dict[str, Any]()).get("name", "")
+        return {"mcp-method": message["method"], "mcp-name": name}
 
     async def call(self, request_id: Any, tool: str, arguments: Any = None, **meta: Any) -> Any:
         return messages(await self.post(self.of_call(request_id, tool, arguments, **meta)))[-1]
