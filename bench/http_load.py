@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from bench.wire import HANDSHAKE_PARAMS, MODERN_META, MODERN_REVISION, Era
 ANSWER_TIMEOUT_S = 120.0
 _FIRST_ID = 1_000_000
 _ID = b"%d" % _FIRST_ID
+_READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 class HttpFailure(Exception):
@@ -23,7 +25,7 @@ class HttpFailure(Exception):
 
 @dataclass(frozen=True)
 class HttpLoad:
-    """Calls of one tool of one server, all of them alike."""
+    """Calls of one tool of one server, all of them alike. An answer is the body of its request's response."""
 
     host: str
     port: int
@@ -37,22 +39,124 @@ class HttpLoad:
 
         Raises `HttpFailure` for an answer without the expected bytes, `TimeoutError` for none.
         """
-        ids = iter(range(_FIRST_ID, _FIRST_ID + total))
 
-        async def one_connection() -> None:
-            reader, writer = await asyncio.open_connection(self.host, self.port)
-            try:
-                for number in ids:
-                    writer.write(self.head + self.body.replace(_ID, b"%d" % number))
-                    status, body = await _answer(reader)
-                    if status != 200 or self.expected not in body:
-                        raise HttpFailure(f"{self.host}:{self.port} answered {status}: {body[:300]!r}")
-            finally:
-                writer.close()
+        async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+            writer.write(self.head + self.body.replace(_ID, b"%d" % number))
+            status, body = await _answer(reader)
+            if status != 200 or self.expected not in body:
+                raise HttpFailure(f"{self.host}:{self.port} answered {status}: {body[:300]!r}")
 
-        async with asyncio.timeout(ANSWER_TIMEOUT_S), asyncio.TaskGroup() as group:
-            for _ in range(at_once):
-                group.create_task(one_connection())
+        await _over_connections(self.host, self.port, total, at_once, call)
+
+
+@dataclass(frozen=True)
+class SseLoad:
+    """The same over the transport of 2024-11-05: an answer is an event of the one stream of the session."""
+
+    host: str
+    port: int
+    path: str
+    body: bytes
+    expected: bytes
+
+    async def run(self, total: int, at_once: int) -> None:
+        """Open a session, and do as `HttpLoad.run`."""
+        async with self._session() as session:
+
+            async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+                answer = session.expect(number)
+                await session.post(reader, writer, self.body.replace(_ID, b"%d" % number))
+                if self.expected not in (event := await answer):
+                    raise HttpFailure(f"{self.host}:{self.port} answered {event[:300]!r}")
+
+            await _over_connections(self.host, self.port, total, at_once, call)
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncGenerator[_SseSession]:
+        reader, writer = await asyncio.open_connection(self.host, self.port)
+        listening: asyncio.Task[None] | None = None
+        try:
+            host = f"{self.host}:{self.port}"
+            writer.write(f"GET {self.path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+            events = _events(reader)
+            endpoint = (await anext(events)).decode()
+            session = _SseSession(f"POST {endpoint} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n")
+            listening = asyncio.create_task(session.listen(events))
+            await _over_connections(self.host, self.port, 1, 1, session.open)
+            yield session
+        finally:
+            if listening is not None:
+                listening.cancel()
+            writer.close()
+
+
+@dataclass
+class _SseSession:
+    head: str
+    _waiting: dict[int, asyncio.Future[bytes]] = field(default_factory=dict[int, "asyncio.Future[bytes]"])
+
+    def expect(self, number: int) -> Awaitable[bytes]:
+        """The event that answers the request of this id."""
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        return answer
+
+    async def post(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: bytes) -> None:
+        writer.write(f"{self.head}Content-Length: {len(message)}\r\n\r\n".encode() + message)
+        status, body = await _answer(reader)
+        if status != 202:
+            raise HttpFailure(f"a message was answered with {status}: {body[:300]!r}")
+
+    async def open(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        greeted = self.expect(number)
+        opening = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": HANDSHAKE_PARAMS}
+        await self.post(reader, writer, json.dumps(opening).encode())
+        await greeted
+        await self.post(reader, writer, json.dumps(_READY).encode())
+
+    async def listen(self, events: AsyncGenerator[bytes]) -> None:
+        try:
+            async for event in events:
+                number = json.loads(event).get("id")
+                if (waiting := self._waiting.pop(number, None)) is not None:
+                    waiting.set_result(event)
+        except (OSError, asyncio.IncompleteReadError) as broken:
+            for waiting in self._waiting.values():
+                waiting.set_exception(HttpFailure(f"the stream of answers broke: {broken}"))
+
+
+async def _over_connections(
+    host: str,
+    port: int,
+    total: int,
+    at_once: int,
+    call: Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]],
+) -> None:
+    ids = iter(range(_FIRST_ID, _FIRST_ID + total))
+
+    async def one_connection() -> None:
+        reader, writer = await asyncio.open_connection(host, port)
+        try:
+            for number in ids:
+                await call(reader, writer, number)
+        finally:
+            writer.close()
+
+    async with asyncio.timeout(ANSWER_TIMEOUT_S), asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(one_connection())
+
+
+def sse_load(url: str, tool: str, arguments: Mapping[str, object], expected: bytes) -> SseLoad:
+    """Prepare the request for a server of the older transport, whose stream is at `url`."""
+    parts = urlsplit(url)
+    return SseLoad(
+        str(parts.hostname),
+        parts.port or 80,
+        parts.path,
+        _body({"name": tool, "arguments": arguments}),
+        expected,
+    )
 
 
 def http_load(url: str, era: Era, tool: str, arguments: Mapping[str, object], expected: bytes) -> HttpLoad:
@@ -65,11 +169,15 @@ def http_load(url: str, era: Era, tool: str, arguments: Mapping[str, object], ex
         headers |= {"MCP-Protocol-Version": MODERN_REVISION, "Mcp-Method": "tools/call", "Mcp-Name": tool}
     else:
         headers |= _session(str(parts.hostname), parts.port or 80, parts.path, headers)
-    body = json.dumps({"jsonrpc": "2.0", "id": _FIRST_ID, "method": "tools/call", "params": params}).encode()
+    body = _body(params)
     headers |= {"Host": parts.netloc, "Content-Length": str(len(body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     first_line = f"POST {parts.path} HTTP/1.1\r\n"
     return HttpLoad(str(parts.hostname), parts.port or 80, f"{first_line}{head}\r\n".encode(), body, expected)
+
+
+def _body(params: Mapping[str, object]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": _FIRST_ID, "method": "tools/call", "params": params}).encode()
 
 
 def _session(host: str, port: int, path: str, headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -82,11 +190,25 @@ def _session(host: str, port: int, path: str, headers: Mapping[str, str]) -> Map
     session = {"MCP-Protocol-Version": HANDSHAKE_PARAMS["protocolVersion"]}
     if (given := answer.getheader("mcp-session-id")) is not None:
         session["Mcp-Session-Id"] = given
-    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    connection.request("POST", path, json.dumps(ready), {**headers, **session})
+    connection.request("POST", path, json.dumps(_READY), {**headers, **session})
     connection.getresponse().read()
     connection.close()
     return session
+
+
+async def _events(reader: asyncio.StreamReader) -> AsyncGenerator[bytes]:
+    """The data of each event of a stream that comes in chunks."""
+    held = b""
+    while True:
+        held += await _chunk(reader)
+        while b"\n\n" in held:
+            event, held = held.split(b"\n\n", 1)
+            yield next(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
+
+
+async def _chunk(reader: asyncio.StreamReader) -> bytes:
+    size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
+    return (await reader.readexactly(size + 2))[:-2]
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
@@ -97,7 +219,6 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
         length = int(head.split(b"\r\ncontent-length:", 1)[1].split(b"\r\n", 1)[0])
         return status, await reader.readexactly(length)
     body = bytearray()
-    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-        body += (await reader.readexactly(size + 2))[:-2]
-    await reader.readuntil(b"\r\n")
+    while chunk := await _chunk(reader):
+        body += chunk
     return status, bytes(body)

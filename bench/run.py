@@ -19,7 +19,8 @@ from bench.report import Outcome, Row, print_table, write_json
 from bench.workbench import BENCH, Workbench
 
 SUBJECTS: Mapping[str, str] = {
-    "startup": "process start to tools/list, and memory, against a bare SDK server",
+    "startup": "process start to tools/list, and memory, against a bare SDK server and others",
+    "ten_windows": "memory of a second window, and ten windows with the same ten upstreams",
     "definitions": "tokens of the built-in definitions",
     "read": "Read of 2,000 lines against an SDK echo tool",
     "grep": "Grep over 52,000 files against rg",
@@ -37,6 +38,7 @@ SUBJECTS: Mapping[str, str] = {
     "chaos": "a healthy upstream's calls beside bad ones, against quiet ones",
     "upstream_bridged": "an upstream call that changes between stdio and HTTP, beside others' gateways",
     "throughput": "64 upstream calls at a time, against FastMCP's proxy",
+    "cold_start": "upstreams that were never seen: process start to the full list, beside mcp-hub",
     "many_upstreams": "50 upstreams of 20 tools: the first list, and a call among them",
     "large_upstream": "the list of one upstream with 5,000 tools, against the direct list",
 }

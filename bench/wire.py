@@ -41,6 +41,7 @@ class WireClient:
     env: Mapping[str, str]
     era: Era = "handshake"
     stderr: Path | None = None
+    cwd: Path | None = None
     _buffer: bytearray = field(default_factory=bytearray)
     _last_id: int = 0
 
@@ -53,6 +54,7 @@ class WireClient:
                 stdout=subprocess.PIPE,
                 stderr=target or subprocess.DEVNULL,
                 env=self.env,
+                cwd=self.cwd,
                 bufsize=0,
             )
         finally:

@@ -22,6 +22,7 @@ PROGRESS_EVERY_S = 1.0
 LISTEN_TIMEOUT_S = 40.0
 CORPUS_FILES = 52_000
 CORPUS_IGNORED_FILES = 2_000
+RESIDENT = "GOAT_MCP_RESIDENT"
 # PYTHONDONTWRITEBYTECODE would have us measure the compiler: an installed package is compiled.
 _CONFIGURING = ("GOAT_MCP_", "XDG_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 
@@ -45,11 +46,19 @@ class Workbench:
 
     @property
     def env(self) -> dict[str, str]:
-        """The user's environment without anything that would configure us."""
+        """The user's environment without anything that would configure us. Every server is a process of its own."""
         home = self.folder("home")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_CONFIGURING)}
-        ours = {"HOME": str(home), "GOAT_MCP_STATE_DIR": str(self.folder("state"))}
+        ours = {"HOME": str(home), "GOAT_MCP_STATE_DIR": str(self.folder("state")), RESIDENT: "0"}
         return kept | ours | {"FASTMCP_LOG_LEVEL": "ERROR"}
+
+    @property
+    def resident_env(self) -> dict[str, str]:
+        """The same with the resident process, as users have it. Its socket is in a folder of ours."""
+        runtime = self.folder("runtime")
+        runtime.chmod(0o700)
+        kept = {name: value for name, value in self.env.items() if name != RESIDENT}
+        return kept | {"XDG_RUNTIME_DIR": str(runtime)}
 
     def folder(self, name: str) -> Path:
         path = self.root / name

@@ -7,7 +7,7 @@ import os
 import signal
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tests import quick_start
 from tests.contract.attack_cases import count_line
 from tests.not_on_windows import NOT_ON_WINDOWS
 from tests.repetitions import examples, is_full
+from tests.resident_processes import end_residents_below
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
 settings.register_profile(
@@ -32,6 +33,9 @@ settings.load_profile("busy machine")
 
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.
 gc.disable()
+
+# Servers of tests are processes of their own, unless a test is about the resident process.
+os.environ["GOAT_MCP_RESIDENT"] = "0"
 
 # Nobody answers here: what must be approved does not wait, unless a test says how long.
 ApprovalOptions.model_fields["wait_s"].default = 0.0
@@ -65,6 +69,13 @@ def ripgrep_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
     folder = tmp_path_factory.mktemp("programs")
     (folder / "rg").symlink_to(program)
     monkeypatch.setenv("PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def end_residents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests that start goat-mcp as a new user does start a resident process, too."""
+    yield
+    end_residents_below(tmp_path_factory.getbasetemp())
 
 
 @pytest.hookimpl(tryfirst=True)  # before the fixtures of its module

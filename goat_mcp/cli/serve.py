@@ -15,6 +15,7 @@ import click
 from goat_mcp.cli import flags
 from goat_mcp.cli.own_environment import fill_in
 from goat_mcp.core import platform
+from goat_mcp.server.host_process import HostProcess
 
 if TYPE_CHECKING:
     from goat_mcp.server.ui.hosts import Hosts
@@ -38,14 +39,15 @@ Ctrl-C ends it."""
     help="HTTP bearer token; created if the file does not exist.",
 )
 @click.option("--no-token", is_flag=True, help="HTTP on loopback without a token.")
-def serve(http: str | None, token_file: Path | None, no_token: bool, **selection: Any) -> None:
+@click.option("--no-resident", is_flag=True, help="Start a process of its own, not a fork of the resident one.")
+def serve(http: str | None, token_file: Path | None, no_token: bool, no_resident: bool, **selection: Any) -> None:
     """Serve the tools over stdio (what MCP hosts start), or over HTTP.
 
     The workspace is --workspace, else the client's roots, else the current directory unless that is / or your home.
     Over HTTP all clients share one, and their roots count for upstream servers only.
     Logs go to stderr; stdout carries the protocol only.
     """
-    parent = os.getppid()
+    host = HostProcess.taken_from(os.environ)
     fill_in(os.environ)
     become_undumpable()
     settings = flags.settings_from(**selection, serves=True)
@@ -65,7 +67,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
         from goat_mcp.server.run import run_http, run_stdio
 
         if http is None:
-            run_stdio(settings, parent=parent, check=check)
+            run_stdio(settings, host=host, check=check)
         else:
             run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check, hosts=_hosts)
 

@@ -109,11 +109,12 @@ class ToolBox:
         `settings` is the tree of a settings file (rules, hooks, limits). Over HTTP clients need the token of
         `token_file`, which is made if it is not there; without one it is in the state directory.
         """
+        from goat_mcp.server.host_process import HostProcess
         from goat_mcp.server.run import run_http, run_stdio  # with the MCP SDK, which a box that is called never needs
 
         chosen = settings if isinstance(settings, Settings) else settings_of(settings or {}, "the program")
         if http is None:
-            run_stdio(chosen, parent=os.getppid(), tools=self._alone(), state=self._state())
+            run_stdio(chosen, host=HostProcess(os.getppid()), tools=self._alone(), state=self._state())
         else:
             run_http(
                 chosen,

@@ -33,6 +33,7 @@ from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.handlers.resources import Resources, Subscriptions
 from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
 from goat_mcp.server.http.token import read_or_create_token
+from goat_mcp.server.plain_calls import PlainCalls
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.stdio.fast_path import FastPath
@@ -195,7 +196,11 @@ class Adapter:
 
     def fast_path(self) -> FastPath:
         """The fast path of one connection over stdio."""
-        return FastPath(self.server, self._call_tool, self._seal)
+        return FastPath(self.plain_calls())
+
+    def plain_calls(self) -> PlainCalls:
+        """What runs for a call that goes past the SDK."""
+        return PlainCalls(self.server, self._call_tool, self._seal)
 
     def _outdated(self, lists: ResourceLists) -> None:
         self.changes.tools_changed()
@@ -207,7 +212,7 @@ class Adapter:
     async def _call_tool(self, ctx: Context, params: CalledTool) -> Any:
         if (question := await self._roots.before(ctx, params)) is not None:
             return question
-        name, arguments, rights = params.name, params.arguments or {}, self._who.rights(ctx)
+        name, arguments, rights = params.name, params.arguments or {}, self._who.of(ctx).rights
         preflight = self.gateway.on_demand.preflight()
         target = preflight.target_name(name, arguments, rights)
         outcome = await self._requests.converse(

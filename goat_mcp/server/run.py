@@ -24,6 +24,7 @@ from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.asyncio_children import watch_exits_without_threads
 from goat_mcp.processes.stop_signals import StopSignals
 from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.host_process import HostProcess
 from goat_mcp.server.restart_handoff import DRAIN_S, RestartHandoff, StdioHandoff, is_possible, taken_over
 from goat_mcp.server.stdio.transport import stdio_streams
 from goat_mcp.settings.settings import Settings
@@ -36,7 +37,6 @@ if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
 Check = Callable[[], object]
 LEAVE_AFTER_S = 1.5
 """Whoever presses Ctrl-C waits so long for calls, hooks and servers to end in an orderly way."""
-PARENT_POLL_S = 0.5
 FIRST_WRITE_S = 1.0
 AFTER_THE_LIST_S = 0.3
 """The status is first written so long after the start, or after the client's first list."""
@@ -51,12 +51,12 @@ def _nothing_to_check() -> None:
 def run_stdio(
     settings: Settings,
     *,
-    parent: int,
+    host: HostProcess,
     check: Check = _nothing_to_check,
     tools: ProgramTools | None = None,
     state: StateDirectory | None = None,
 ) -> None:
-    """Serve this process's stdin and stdout until the client leaves or the process `parent` is gone.
+    """Serve this process's stdin and stdout until the client leaves or the host is gone.
 
     `check` raises where a process with the same command could not start now. `tools` are those of a program that
     embeds us, `state` is its directory.
@@ -65,15 +65,18 @@ def run_stdio(
     gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True, tools=tools, state=state)
     gateway.modes.resume(handoff.modes)
     gateway.restart.resume(check, handoff.restarts_s)
+    gateway.services.how_started = host.how_started
     gateway.diagnostics.log()
     watch_exits_without_threads()
-    anyio.run(_serve_stdio, gateway, parent, handoff)
-    _replace_process(gateway, handoff)
+    anyio.run(_serve_stdio, gateway, host, handoff)
+    _replace_process(gateway, handoff, host)
 
 
-def _replace_process(gateway: Gateway, handoff: RestartHandoff) -> None:
+def _replace_process(gateway: Gateway, handoff: RestartHandoff, host: HostProcess | None = None) -> None:
     """If that is wanted, and prepared."""
     if handoff.is_complete:
+        if host is not None:
+            host.keep_over_exec(os.environ)
         gateway.telemetry.warning("starting again", reason=gateway.restart.reason)
         handoff.replace_process(gateway.modes.decided(), gateway.restart.times_s)
 
@@ -131,12 +134,12 @@ def run_http(
     _replace_process(gateway, handoff)
 
 
-async def _serve_stdio(gateway: Gateway, parent: int, handoff: RestartHandoff) -> None:
+async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHandoff) -> None:
     adapter = Adapter(gateway, "stdio", tells_newcomers=handoff.greeting is not None)
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
         with stopping_on_signals(stop, gateway.guard):
-            group.start_soon(stop_when_orphaned, parent, stop)
+            group.start_soon(_stop_when_gone, host, stop)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
@@ -236,13 +239,8 @@ def _console_signals(stop: Callable[[], object]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
-    """Call `stop` once `parent` is no longer our parent, even if another process keeps our stdin open.
-
-    `parent` is read before anything slow is imported: it may die while we start.
-    """
-    while os.getppid() == parent:  # noqa: ASYNC110  # no event reports a parent's end
-        await anyio.sleep(PARENT_POLL_S)
+async def _stop_when_gone(host: HostProcess, stop: Callable[[], None]) -> None:
+    await host.gone()
     stop()
 
 

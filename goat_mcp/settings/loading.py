@@ -34,7 +34,9 @@ from goat_mcp.state.trust import FILE_NAME, TRUST_FILE_NAME, has_project_file
 if TYPE_CHECKING:  # loaded where there is a settings file
     from goat_mcp.state.trust.project import ProjectSay
 
-_NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_WINDOWS_HOME", "GOAT_MCP_CALL", "GOAT_MCP_AGENT_DEPTH"})
+_NOT_SETTINGS = frozenset(
+    {"GOAT_MCP_STATE_DIR", "GOAT_MCP_WINDOWS_HOME", "GOAT_MCP_CALL", "GOAT_MCP_AGENT_DEPTH", "GOAT_MCP_RESIDENT"}
+)
 """Where state and the files of Windows' hosts lie, and the marks that commands and agents of a goat-mcp carry: another
 one may be among them."""
 

@@ -53,6 +53,7 @@ class Launch:
             **inherited,
             "GOAT_MCP_STATE_DIR": str(self.folder / "state"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "GOAT_MCP_RESIDENT": "0",  # a process of its own, unless a test says so
             "GOAT_MCP_APPROVAL__WAIT_S": "0",  # nobody answers here, unless a test says so
             **self.variables,
         }

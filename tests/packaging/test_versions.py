@@ -39,7 +39,7 @@ def test_pyproject_takes_it_from_the_package() -> None:
 
 
 def test_a_version_changed_in_its_one_place_is_that_of_wheel_and_source(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "goat_mcp_launch.py"):
         shutil.copy(packaging_files.ROOT / name, tmp_path)
     for name in ("goat_mcp", "manifests", "examples"):
         shutil.copytree(packaging_files.ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

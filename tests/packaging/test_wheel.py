@@ -21,8 +21,13 @@ from tests.packaging.installing import INSTALLERS, MadeUpHome
 # One worker builds and installs: the second tool finds the downloads of the first.
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("wheel")]
 
-PLACES = {"manifests": "goat_mcp/shipped_manifests", "examples": "goat_mcp/examples", "goat_mcp": "goat_mcp"}
-"""Where the folders of the repository are in the wheel."""
+PLACES = {
+    "manifests": "goat_mcp/shipped_manifests",
+    "examples": "goat_mcp/examples",
+    "goat_mcp": "goat_mcp",
+    "goat_mcp_launch.py": "goat_mcp_launch.py",
+}
+"""Where the folders of the repository, and the launcher, are in the wheel."""
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,8 @@ class Services:
         self.serves_http = serves_http
         self.page_url = ""
         """Where this process serves the page, if it does."""
+        self.how_started = ""
+        """`resident`, or why a server over stdio has a process of its own."""
         self._runs_unasked = runs_unasked
         self.redactor = Redactor(secrets_among(os.environ))
         self.telemetry = Telemetry(settings.log_level, self.redactor)

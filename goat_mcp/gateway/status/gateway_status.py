@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.sandbox import SandboxState
 
 STATUS_URI = "goat://status"
-_OPERATORS = ("page", "config_files", "upstream_files", "watched_files", "notices", "hooks", "ignored_keys")
+_OPERATORS = (
+    "page",
+    "how_started",
+    "config_files",
+    "upstream_files",
+    "watched_files",
+    "notices",
+    "hooks",
+    "ignored_keys",
+)
 _OPERATORS_OF_UPSTREAM = ("stderr_tail", "last_failure", "record", "file", "target")
 
 
@@ -76,6 +85,7 @@ class GatewayStatus:
             "version": __version__,
             "pid": os.getpid(),
             "transport": self.transport,
+            "how_started": self._services.how_started,
             "started": iso(self._started_s),
             "page": self._services.page_url,
             "workspace": [str(root) for root in self._services.workspace.roots],

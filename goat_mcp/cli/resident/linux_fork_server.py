@@ -1,0 +1,274 @@
+"""`python -m goat_mcp.cli.resident.linux_fork_server FOLDER NAME`: the resident process of one build.
+
+Accepts launchers and forks for each. What a launcher sends is read in the fork only: nothing of one session is ever
+in the memory of another.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import goat_mcp_launch
+from goat_mcp.cli.resident.preloading import preload
+from goat_mcp.cli.serve import become_undumpable
+from goat_mcp.core import posix
+
+if sys.platform != "linux":
+    raise ImportError("only Linux has a resident process")
+
+from goat_mcp.cli.resident.linux_session_start import HostDiffers, become, join_host, read_request
+
+IDLE_S = 600.0
+"""Without a session for so long, it ends."""
+LOOK_S = 30.0
+"""How often it looks whether its files have changed."""
+END_WITHIN_S = 5.0
+"""A server whose launcher is gone gets so long to end by itself."""
+GO_WITHIN_S = 2.0
+_BACKLOG = 512
+_SIZE = 8
+
+
+@dataclass
+class _Session:
+    pid: int
+    connection: socket.socket
+    kill_at_s: float | None = None
+    """Set once its launcher is gone; then nobody waits at the connection."""
+
+
+@dataclass
+class ForkServer:
+    """Owns the socket `NAME.sock` while it holds the lock. Single-threaded: it forks."""
+
+    folder: str
+    name: str
+    lock: int
+    idle_s: float = IDLE_S
+    look_s: float = LOOK_S
+    _sessions: dict[int, _Session] = field(default_factory=dict[int, _Session])
+    _address: tuple[int, int] = (0, 0)
+    """Device and inode of our socket: whoever removes the folder lets another process have the same path."""
+
+    def serve(self) -> Callable[[], None] | None:
+        """Returns None when it is to end, and in a fork what the fork is to run."""
+        become_undumpable()
+        wake, wakes = os.pipe()
+        for end in (wake, wakes):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, _wake_up)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        listener: socket.socket | None = self._listen()
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        poll.register(wake, select.POLLIN)
+        used_s = looked_s = time.monotonic()
+        while listener is not None or self._sessions:
+            ready = dict(poll.poll(self._wait_ms()))
+            now_s = time.monotonic()
+            if self._sessions:
+                used_s = now_s
+            signals = os.read(wake, 4096) if wake in ready else b""
+            if listener is not None and listener.fileno() in ready:
+                used_s = now_s
+                session = self._accept(listener, poll, (wake, wakes))
+                if session is not None:
+                    return session
+            self._report_ends(poll)
+            self._end_orphans(ready, poll, now_s)
+            is_outdated = False
+            if listener is not None and now_s - looked_s >= self.look_s:
+                looked_s = now_s
+                is_outdated = goat_mcp_launch.build_name() != self.name or not self._is_ours()
+            is_over = signal.SIGTERM in signals or is_outdated or now_s - used_s >= self.idle_s
+            if listener is not None and is_over:
+                poll.unregister(listener)
+                self._close(listener)
+                listener = None
+        return None
+
+    def _listen(self) -> socket.socket:
+        """Whoever holds the lock may remove what an earlier one has left."""
+        folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.name}.sock", dir_fd=folder)
+            listener = socket.socket(socket.AF_UNIX)
+            # Bound under another name first: a launcher must not find one that does not listen yet.
+            listener.bind(f"/proc/self/fd/{folder}/{self.name}.new")
+            listener.listen(_BACKLOG)
+            listener.setblocking(False)
+            self._address = _identity(os.stat(f"{self.name}.new", dir_fd=folder))
+            os.rename(f"{self.name}.new", f"{self.name}.sock", src_dir_fd=folder, dst_dir_fd=folder)
+            os.truncate(self.lock, 0)  # it came up
+        finally:
+            os.close(folder)
+        return listener
+
+    def _is_ours(self) -> bool:
+        """Whether launchers still find it: somebody may have removed the folder, and another process made it again."""
+        try:
+            return _identity(os.stat(f"{self.folder}/{self.name}.sock")) == self._address
+        except OSError:
+            return False
+
+    def _close(self, listener: socket.socket) -> None:
+        """No launcher finds it any more; the next one may start another. Sessions go on."""
+        if self._is_ours():
+            with suppress(OSError):
+                os.unlink(f"{self.folder}/{self.name}.sock")
+        listener.close()
+        os.close(self.lock)
+
+    def _wait_ms(self) -> float:
+        kills = [one.kill_at_s for one in self._sessions.values() if one.kill_at_s is not None]
+        wait_s = min([self.look_s, self.idle_s, *(max(0.0, at_s - time.monotonic()) for at_s in kills)])
+        return wait_s * 1000 + 1
+
+    def _accept(self, listener: socket.socket, poll: select.poll, pipes: tuple[int, int]) -> Callable[[], None] | None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return None
+        connection.setblocking(True)
+        peer, uid = _peer(connection)
+        if uid != posix.geteuid():
+            connection.close()
+            return None
+        if len(os.listdir("/proc/self/task")) != 1:  # a fork has this thread only, and perhaps a lock of another
+            _refuse(connection, "the resident process has threads")
+            return None
+        try:
+            pid = os.fork()
+        except OSError as problem:
+            _refuse(connection, f"no process could be forked: {problem.strerror}")
+            return None
+        if pid:
+            self._sessions[pid] = _Session(pid, connection)
+            poll.register(connection, select.POLLRDHUP)
+            return None
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        listener.close()
+        for descriptor in (*pipes, self.lock):
+            os.close(descriptor)
+        for session in self._sessions.values():
+            session.connection.close()
+        self._sessions.clear()
+        return _started(connection, peer)
+
+    def _report_ends(self, poll: select.poll) -> None:
+        while self._sessions:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            session = self._sessions.pop(pid, None)
+            if session is None:
+                continue
+            if session.kill_at_s is None:
+                poll.unregister(session.connection)
+            code = os.waitstatus_to_exitcode(status)
+            with suppress(OSError):
+                session.connection.sendall(b"x" + code.to_bytes(4, "big", signed=True), socket.MSG_DONTWAIT)
+            session.connection.close()
+
+    def _end_orphans(self, ready: dict[int, int], poll: select.poll, now_s: float) -> None:
+        """A server ends by itself when its launcher is gone. One that hangs must not stay."""
+        for session in self._sessions.values():
+            if session.kill_at_s is None and session.connection.fileno() in ready:
+                session.kill_at_s = now_s + END_WITHIN_S
+                poll.unregister(session.connection)  # its end would be reported again and again
+            elif session.kill_at_s is not None and now_s >= session.kill_at_s:
+                # Not reaped yet: the number is still that of the fork.
+                os.kill(session.pid, signal.SIGKILL)
+                session.kill_at_s = now_s + END_WITHIN_S
+
+
+def _started(connection: socket.socket, peer: int) -> Callable[[], None]:
+    """In a fork: what the launcher wants to run, as soon as it says go. Without our `s` it serves by itself."""
+    os.setsid()
+    connection.settimeout(GO_WITHIN_S)
+    try:
+        request = read_request(connection)
+        ignored = join_host(peer)
+        connection.sendall(b"+" + os.getpid().to_bytes(4, "big"))
+        become(request, ignored, connection)  # while the launcher reads that
+        if connection.recv(1) != b"g":
+            os._exit(0)
+        connection.sendall(b"s")
+    except HostDiffers as why:
+        _refuse(connection, str(why))
+        os._exit(0)
+    except Exception as problem:
+        _refuse(connection, f"the resident process failed: {problem!r}")
+        os._exit(0)
+    connection.settimeout(None)
+    connection.detach()
+    return _run
+
+
+def _run() -> None:
+    from goat_mcp.cli.main import main
+
+    main()
+
+
+def _refuse(connection: socket.socket, why: str) -> None:
+    with suppress(OSError):
+        connection.sendall(b"-" + why.encode("utf-8", "replace"))
+    connection.close()
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """The process and the user at the other end."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, uid = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
+    return pid, uid
+
+
+def _wake_up(number: int, frame: object) -> None:
+    """The loop reads the number from the wake-up descriptor."""
+
+
+def _forget_host_signals() -> None:
+    """What the first host blocked or ignored is nothing to the others."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python ignores these two
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def main(folder: str, name: str) -> None:
+    """Serve until there is no need any more; in each fork, be a `goat-mcp` of its own. Descriptor 3 holds the lock."""
+    os.set_inheritable(3, False)
+    _forget_host_signals()
+    sys.path[0] = os.path.dirname(sys.executable)  # as for the console script, not the current folder
+    gc.disable()
+    preload()
+    if goat_mcp_launch.build_name() != name:
+        return  # the files changed while they were read
+    gc.collect()
+    gc.freeze()
+    session = ForkServer(folder, name, lock=3).serve()
+    if session is not None:
+        session()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

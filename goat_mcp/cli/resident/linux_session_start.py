@@ -1,0 +1,179 @@
+"""A fork takes the place of the process that the host started: its streams, folder, environment, arguments and limits.
+What it cannot take over must be the same already, or the launcher serves by itself (design/0029).
+"""
+
+from __future__ import annotations
+
+import array
+import locale
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from goat_mcp.server.host_process import LAUNCHER, STARTED
+
+if sys.platform != "linux":
+    raise ImportError("only Linux has a resident process")
+
+_STREAMS = 3
+_MAX_BODY = 8 * 1024 * 1024
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+_SAME_STATUS = (
+    *("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"),
+    *("Seccomp_filters", "Cpus_allowed", "Mems_allowed", "SigBlk"),
+)
+"""What decides what a process may do. A fork that differed would give a confined program an unconfined server."""
+_SAME_FILES = ("attr/current", "oom_score_adj")
+_KEPT_IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_NICE, _POLICY = 16, 38
+"""Fields of `/proc/PID/stat` after the name."""
+
+
+class HostDiffers(Exception):
+    """Why a fork cannot be what the host started."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the launcher sent, and its streams and folder as descriptors."""
+
+    arguments: list[str]
+    original_arguments: list[str]
+    environment: Mapping[bytes, bytes]
+    umask: int
+    descriptors: list[int]
+
+
+def read_request(connection: socket.socket) -> Request:
+    """Raises `HostDiffers` if it is none."""
+    head, ancillary, _, _ = connection.recvmsg(8, socket.CMSG_SPACE(4 * (_STREAMS + 1)))
+    descriptors = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    size = int.from_bytes(head, "big")
+    if len(head) != 8 or len(descriptors) != _STREAMS + 1 or size > _MAX_BODY:
+        raise HostDiffers("the launcher's request cannot be read")
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    body = bytearray()
+    while len(body) < size:
+        if not (data := connection.recv(min(size - len(body), 1 << 16))):
+            raise HostDiffers("the launcher's request is not whole")
+        body += data
+    umask, arguments, original, *words = bytes(body).split(b"\0")
+    first, second = int(arguments), int(arguments) + int(original)
+    variables = (word.partition(b"=") for word in words[second:] if b"=" in word)
+    return Request(
+        [os.fsdecode(word) for word in words[:first]],
+        [os.fsdecode(word) for word in words[first:second]],
+        {name: value for name, _, value in variables},
+        int(umask, 8),
+        list(descriptors),
+    )
+
+
+def join_host(pid: int) -> int:
+    """Compare the host's process with this one, and take its limits and its control group. Returns the mask of signals
+    that it ignores. Raises `HostDiffers`, also if the kernel does not tell."""
+    theirs, ours = f"/proc/{pid}", "/proc/self"
+    try:
+        _check(theirs, ours)
+        for limit in _limits():
+            if (values := resource.prlimit(pid, limit)) != resource.getrlimit(limit):
+                _set_limit(limit, values)
+        _join_cgroup(_text(f"{theirs}/cgroup"), _text(f"{ours}/cgroup"))
+        return int(_status(theirs)["SigIgn"], 16)
+    except OSError as problem:
+        raise HostDiffers(f"the host's process cannot be compared: {problem}") from None
+
+
+def _check(theirs: str, ours: str) -> None:
+    for kind in _NAMESPACES:
+        if os.readlink(f"{theirs}/ns/{kind}") != os.readlink(f"{ours}/ns/{kind}"):
+            raise HostDiffers(f"the host's process has a {kind} namespace of its own")
+    if not os.path.samestat(os.stat(f"{theirs}/root"), os.stat(f"{ours}/root")):
+        raise HostDiffers("the host's process has a root directory of its own")
+    status, own = _status(theirs), _status(ours)
+    for name in _SAME_STATUS:
+        if status.get(name) != own.get(name):
+            raise HostDiffers(f"{name} of the host's process is another")
+    for name in _SAME_FILES:
+        if _text_or_error(f"{theirs}/{name}") != _text_or_error(f"{ours}/{name}"):
+            raise HostDiffers(f"{name} of the host's process is another")
+    if status.get("NoNewPrivs") != "0":
+        raise HostDiffers("Landlock may confine the host's process, and the kernel does not show how")
+    stat, own_stat = (_text(f"{one}/stat").rpartition(")")[2].split() for one in (theirs, ours))
+    for field, what in ((_NICE, "nice value"), (_POLICY, "scheduling policy")):
+        if stat[field] != own_stat[field]:
+            raise HostDiffers(f"the {what} of the host's process is another")
+
+
+def _set_limit(limit: int, values: tuple[int, int]) -> None:
+    try:
+        resource.setrlimit(limit, values)
+    except (OSError, ValueError):
+        raise HostDiffers(f"limit {limit} of the host's process is higher") from None
+
+
+def _join_cgroup(theirs: str, ours: str) -> None:
+    if theirs == ours:
+        return
+    path = theirs.strip().removeprefix("0::")
+    try:
+        with open(f"/sys/fs/cgroup{path}/cgroup.procs", "w", encoding="ascii") as file:
+            file.write("0")
+    except OSError:
+        raise HostDiffers("the host's process is in another control group") from None
+
+
+def become(request: Request, ignored: int, connection: socket.socket) -> None:
+    """Take the place of the host's process. What is left of the resident process is what it has imported."""
+    *streams, folder = request.descriptors
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.fchdir(folder)
+    os.close(folder)
+    os.umask(request.umask)
+    for number in _KEPT_IGNORED:
+        if ignored >> (number - 1) & 1:
+            signal.signal(number, signal.SIG_IGN)
+        elif number != signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)
+    os.environ.clear()
+    os.environb.update(request.environment)
+    os.environ[STARTED] = "resident"
+    os.environ[LAUNCHER] = str(connection.fileno())
+    sys.argv[:] = request.arguments
+    sys.orig_argv[:] = request.original_arguments
+    time.tzset()
+    with suppress(locale.Error):
+        locale.setlocale(locale.LC_CTYPE, "")
+
+
+def _limits() -> list[int]:
+    return sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _text_or_error(path: str) -> str | int | None:
+    try:
+        return _text(path)
+    except OSError as problem:  # a kernel without it
+        return problem.errno
+
+
+def _status(process: str) -> dict[str, str]:
+    lines = (line.partition(":") for line in _text(f"{process}/status").splitlines())
+    return {name: value.strip() for name, _, value in lines}

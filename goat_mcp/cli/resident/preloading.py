@@ -1,0 +1,47 @@
+"""What the resident process imports and builds: all that a server over stdio needs until it has answered its first
+calls. A test compares it with what a session imports."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_MODULES = (
+    "anyio._backends._asyncio",
+    "concurrent.futures.thread",
+    "pwd",
+    "sqlite3",
+    "tree_sitter_bash",
+    "goat_mcp.cli.main",
+    "goat_mcp.cli.serve",
+    "goat_mcp.server.run",
+    # What the first call loads.
+    "goat_mcp.calls.batch",
+    "goat_mcp.calls.hooks.command",
+    "goat_mcp.calls.meta_call",
+    "goat_mcp.calls.permissions.command_files",
+    "goat_mcp.calls.pipeline",
+    "goat_mcp.commands.sandbox.factory",
+    "goat_mcp.commands.shell.plain_commands",
+    "goat_mcp.commands.shell.read_folders",
+    "goat_mcp.commands.shell.script_files",
+    "goat_mcp.commands.shell.written_files",
+    "goat_mcp.files.changes.review",
+    "goat_mcp.gateway.approvals.change_source",
+    "goat_mcp.gateway.build.builtin_tools",
+    "goat_mcp.gateway.preflight",
+    # The status, and servers behind this one.
+    "goat_mcp.gateway.status.gateway_status",
+    "goat_mcp.gateway.status.log_files",
+    "goat_mcp.gateway.status.process_files",
+    "goat_mcp.gateway.status.requests",
+    "goat_mcp.upstreams.transports.connect",
+)
+
+
+def preload() -> None:
+    """Import all of it; no thread is started and nothing of the user's is read."""
+    for name in _MODULES:
+        import_module(name)
+    from goat_mcp.settings.settings import Settings
+
+    Settings.model_rebuild()

@@ -1,0 +1,321 @@
+"""The `goat-mcp` program. `goat-mcp serve` over stdio is handed to the resident process, which has everything imported
+and forks; all other commands run here, and so does `serve` if anything is unusual (design/0029).
+
+This module is outside `goat_mcp` and imports C modules only: what it costs, every start of every window costs.
+"""
+
+import os
+import posix
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+
+TIMEOUT_S = 0.2
+"""How long the resident process may take until it has a session ready."""
+START_AGAIN_S = 30.0
+"""A resident process that did not come up is started again after so long."""
+SWITCH = "GOAT_MCP_RESIDENT"
+STARTED = "_GOAT_MCP_STARTED"
+"""How this server was started, for `goat-mcp status`: `resident`, or why not."""
+HANDOVER = "_GOAT_MCP_HANDOVER"
+"""Set while a server replaces itself in place: that one already has its process."""
+
+_COMPLETION = "_GOAT_MCP_COMPLETE"
+_OFF = ("0", "false", "no", "off")
+_SHAPES_PYTHON = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "GLIBC_TUNABLES", "OTEL_", "PYDANTIC_", "OPENSSL_")
+"""Variables with these beginnings matter while Python and its libraries start. A resident process serves only those who
+have the same."""
+_PASSED_ON = ("HOME", "PATH", "XDG_RUNTIME_DIR")
+_ENDED_UNSEEN = 70
+
+
+class NotResident(Exception):
+    """Why this process serves by itself."""
+
+
+def main() -> None:
+    """Run the command line."""
+    if is_stdio_server(sys.argv[1:]):
+        try:
+            hand_over()
+        except NotResident as why:
+            os.environ[STARTED] = str(why)
+        except OSError as problem:
+            os.environ[STARTED] = f"the resident process cannot be used: {problem}"
+    from goat_mcp.cli.main import main as run
+
+    run()
+
+
+def is_stdio_server(words: list[str]) -> bool:
+    """Whether this command line serves MCP to a program over pipes, in a process that it has not got yet."""
+    if HANDOVER in os.environ or _COMPLETION in os.environ or words[:1] not in ([], ["serve"]):
+        return False
+    if any(word.partition("=")[0] in ("--http", "--help", "-h") for word in words):
+        return False
+    try:
+        return not os.isatty(0)
+    except OSError:
+        return False
+
+
+def hand_over() -> None:
+    """Have the resident process serve our client, and exit as that server does. Returns never.
+
+    Raises `NotResident` or `OSError` if it cannot; then nothing was read from our standard input.
+    """
+    if "--no-resident" in sys.argv or os.environ.get(SWITCH, "").lower() in _OFF:
+        raise NotResident(f"switched off (--no-resident, {SWITCH}=0)")
+    if sys.platform != "linux":
+        raise NotResident("only Linux has a resident process")
+    for number in (1, 2):
+        os.fstat(number)  # if one is closed, the socket would take its number
+    folder = runtime_folder()
+    name = build_name()
+    from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
+
+    server = socket(AF_UNIX, SOCK_STREAM)
+    server.settimeout(TIMEOUT_S)
+    try:
+        connect(server, folder, name)
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise NotResident(start_resident(folder, name)) from None
+    except TimeoutError:
+        raise NotResident("the resident process is too busy") from None
+    if int.from_bytes(server.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8], sys.byteorder) != os.geteuid():
+        raise NotResident("another user listens where the resident process should")
+    try:
+        pid = _ask(server)
+        server.send(b"g")
+        server.settimeout(None)  # it serves from now on, or says that it does not
+        if (answer := server.recv(1)) != b"s":
+            raise NotResident(f"the resident process did not begin: {_rest(server, answer)}")
+    except TimeoutError:
+        raise NotResident(f"the resident process did not answer within {TIMEOUT_S * 1000:.0f} ms") from None
+    _stand_in_for(server, pid)
+
+
+def connect(server: "socket", folder: str, name: str) -> None:
+    """Connect through the folder's descriptor: an address has room for 107 bytes only."""
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        server.connect(f"/proc/self/fd/{descriptor}/{name}.sock")
+    finally:
+        os.close(descriptor)
+
+
+def _ask(server: "socket") -> int:
+    """Hand over our streams and folder; returns the process that will serve, once it is ready."""
+    from _socket import SCM_RIGHTS, SOL_SOCKET
+
+    folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    umask = os.umask(0o77)
+    os.umask(umask)
+    words = [os.fsencode(word) for word in sys.orig_argv]
+    variables = [name + b"=" + value for name, value in posix.environ.items()]
+    body = b"\0".join([b"%o" % umask, b"%d" % len(sys.argv), b"%d" % len(words)])
+    body = b"\0".join([body, *map(os.fsencode, sys.argv), *words, *variables])
+    streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, folder))
+    server.sendmsg([len(body).to_bytes(8, "big")], [(SOL_SOCKET, SCM_RIGHTS, streams)])
+    server.sendall(body)
+    os.close(folder)
+    answer = server.recv(5)
+    if not answer:
+        raise NotResident("the resident process has ended")
+    if answer[:1] == b"-":
+        raise NotResident(_rest(server, answer))
+    return int.from_bytes(answer[1:], "big")
+
+
+def _rest(server: "socket", answer: bytes) -> str:
+    while answer[:1] == b"-" and (more := server.recv(4096)):
+        answer += more
+    return answer[1:].decode("utf-8", "replace")
+
+
+def _stand_in_for(server: "socket", pid: int) -> None:
+    """Be for the host what the forked process is: pass its signals on, end as that does."""
+    if TYPE_CHECKING:
+        import signal
+    else:
+        import _signal as signal  # without the enumerations, which take 4 ms
+
+    def pass_on(number: int, frame: object) -> None:
+        try:
+            os.kill(pid, signal.SIGSTOP if number == signal.SIGTSTP else number)
+        except ProcessLookupError:
+            return
+        if number == signal.SIGTSTP:
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    for number in (1, 2, 3, 10, 12, 15, 18, 20):  # HUP INT QUIT USR1 USR2 TERM CONT TSTP
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, pass_on)
+    _become_undumpable()
+    os.closerange(0, 2)  # the host sees it at once if the server closes them
+    try:
+        answer = server.recv(5)
+    except OSError:
+        answer = b""
+    if not answer:
+        os.write(2, b"goat-mcp: the resident process has ended, and the server with it\n")
+        os._exit(_ENDED_UNSEEN)
+    code = int.from_bytes(answer[1:], "big", signed=True)
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _become_undumpable() -> None:
+    """Our environment holds the host's secrets, too: nobody of the same user reads it from `/proc` (R-PROC-7)."""
+    try:
+        import _ctypes
+    except ImportError:  # a Python that was built without it
+        return
+    this_process = _ctypes.dlopen(None, 0)  # pyright: ignore[reportArgumentType]  # its stub knows files only
+    _ctypes.call_function(_ctypes.dlsym(this_process, "prctl"), (4, 0, 0, 0, 0))
+
+
+def start_resident(folder: str, name: str) -> str:
+    """Start the resident process in the background, unless somebody just does. Returns what to say about it."""
+    import fcntl
+
+    lock = os.open(f"{folder}/{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return "the resident process is just starting"
+        tried = os.fstat(lock)
+        if tried.st_size and time.time() - tried.st_mtime < START_AGAIN_S:
+            return "the resident process did not come up when it was last started"
+        os.pwrite(lock, b"started\n", 0)
+        os.utime(lock)
+        first = os.fork()
+        if first == 0:
+            _exec_detached(folder, name, lock)
+        os.waitpid(first, 0)
+        return "the resident process was not running; it is started now"
+    finally:
+        os.close(lock)
+
+
+def _exec_detached(folder: str, name: str, lock: int) -> None:
+    """In a forked process: become the resident process, which is no child of ours and has nothing open of ours."""
+    try:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        null = os.open("/dev/null", os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(null, number)
+        os.dup2(lock, 3)
+        os.set_inheritable(3, True)  # if it was 3 before
+        os.closerange(4, 1 << 16)
+        os.chdir("/")
+        # Python found UTF-8 mode in a locale that it has since replaced in our environment.
+        utf8 = f"-Xutf8={sys.flags.utf8_mode}"
+        words = [
+            sys.executable,
+            *_python_options(),
+            utf8,
+            "-m",
+            "goat_mcp.cli.resident.linux_fork_server",
+            folder,
+            name,
+        ]
+        os.execve(sys.executable, words, resident_environment())
+    finally:
+        os._exit(1)
+
+
+def _python_options() -> list[str]:
+    """What Python itself was started with, before the program."""
+    options: list[str] = []
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if not word.startswith("-") or word.startswith(("-m", "-c")):
+            break
+        options.append(word + next(words, "") if word in ("-W", "-X") else word)
+    return options
+
+
+def resident_environment() -> dict[str, str]:
+    """Nothing of one host's secrets: what Python needs to start as it did here."""
+    return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_SHAPES_PYTHON)}
+
+
+def runtime_folder() -> str:
+    """Where sockets of this user are; it is made if it is missing. Raises `NotResident` if others can use it."""
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    if base.startswith("/") and _is_private(base):
+        folder = f"{base}/goat-mcp"
+    else:
+        home = os.environ.get("HOME") or _home_on_record()
+        folder = f"{home}/.cache/goat-mcp/run"
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    except OSError as problem:
+        raise NotResident(f"{folder} cannot be used: {problem.strerror}") from None
+    if not _is_private(folder):
+        raise NotResident(f"{folder} is not this user's alone (mode 0700)")
+    return folder
+
+
+def _home_on_record() -> str:
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_dir
+
+
+def _is_private(folder: str) -> bool:
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return found.st_uid == os.geteuid() and found.st_mode & 0o170077 == 0o040000
+
+
+def build_name() -> str:
+    """Changes with any file of the package or installed package, with Python, and with what shapes its start."""
+    import _imp
+
+    home = os.path.dirname(os.path.abspath(__file__))
+    parts = [
+        *(sys.version, sys.executable, str(sys.flags), sys.getfilesystemencoding(), "\0".join(sys.path[1:])),
+        *(word for word in _python_options() if not word.startswith("-Xutf8")),
+        *(os.uname().nodename, str(os.geteuid()), str(os.getegid())),
+        *sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_SHAPES_PYTHON)),
+        _seen(__file__),
+        *(_seen(path) for path in sys.path[1:]),  # a package that comes or goes changes its folder
+        *sorted(_files(f"{home}/goat_mcp")),
+    ]
+    text = "\n".join(parts).encode("utf-8", "surrogateescape")
+    return "".join(_imp.source_hash(key, text).hex() for key in (1, 2))
+
+
+def _files(folder: str) -> list[str]:
+    """Each file with what a change of it changes."""
+    found: list[str] = []
+    folders = [folder]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != "__pycache__":
+                        folders.append(entry.path)
+                else:
+                    found.append(_seen(entry.path, entry.stat(follow_symlinks=False)))
+    return found
+
+
+def _seen(path: str, found: os.stat_result | None = None) -> str:
+    try:
+        found = found or os.stat(path)
+    except OSError:
+        return f"{path} -"
+    return f"{path} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
