@@ -25,7 +25,7 @@ from goat_mcp.core import posix
 if sys.platform != "linux":
     raise ImportError("only Linux has a resident process")
 
-from goat_mcp.cli.resident.linux_session_start import HostDiffers, become, join_host, read_request
+from goat_mcp.cli.resident.linux_session_start import Host, HostDiffers, become, join_host, read_request
 
 IDLE_S = 600.0
 """Without a session for so long, it ends."""
@@ -135,8 +135,7 @@ class ForkServer:
         except OSError:
             return None
         connection.setblocking(True)
-        peer, uid = _peer(connection)
-        if uid != posix.geteuid():
+        if _peer_uid(connection) != posix.geteuid():
             connection.close()
             return None
         try:
@@ -157,7 +156,7 @@ class ForkServer:
         for session in self._sessions.values():
             session.connection.close()
         self._sessions.clear()
-        return _started(connection, peer)
+        return _started(connection)
 
     def _report_ends(self, poll: select.poll) -> None:
         while self._sessions:
@@ -185,13 +184,14 @@ class ForkServer:
                 session.kill_at_s = now_s + END_WITHIN_S
 
 
-def _started(connection: socket.socket, peer: int) -> Callable[[], None]:
+def _started(connection: socket.socket) -> Callable[[], None]:
     """In a fork: what the launcher wants to run, as soon as it says go."""
     os.setsid()
     connection.settimeout(GO_WITHIN_S)
     try:
+        host = Host.of(connection)
         request = read_request(connection)
-        ignored = join_host(peer)
+        signals = join_host(host)
     except HostDiffers as why:
         _refuse(connection, str(why))
         os._exit(0)
@@ -206,7 +206,7 @@ def _started(connection: socket.socket, peer: int) -> Callable[[], None]:
     if not has_go:
         os._exit(0)  # it serves by itself already
     connection.settimeout(None)
-    become(request, ignored, connection)
+    become(request, signals, connection)
     return _run
 
 
@@ -222,11 +222,9 @@ def _refuse(connection: socket.socket, why: str) -> None:
     connection.close()
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end."""
+def _peer_uid(connection: socket.socket) -> int:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    pid, uid = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
-    return pid, uid
+    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _wake_up(number: int, frame: object) -> None:
