@@ -116,6 +116,8 @@ def hand_over() -> None:
 
 def check_peer(pid: int, uid: int, own: dict[str, str]) -> None:
     """Our environment is for nobody who may do less than we, such as a program in a sandbox that made this socket."""
+    if pid == 0:
+        raise NotResident("the resident process is outside the pid namespace of the host's process")
     if uid != os.geteuid():
         raise NotResident("another user listens where the resident process should")
     theirs = _status(str(pid))
@@ -166,9 +168,9 @@ def _ask(server: "socket") -> int:
     if not answer:
         raise NotResident("the resident process has ended")
     if answer[:1] == b"-":
-        while more := server.recv(4096):
+        while b"\n" not in answer and (more := server.recv(4096)):
             answer += more
-        raise NotResident(answer[1:].decode("utf-8", "replace"))
+        raise NotResident(answer[1:].partition(b"\n")[0].decode("utf-8", "replace"))
     return int.from_bytes(answer[1:], "big")
 
 

@@ -217,8 +217,9 @@ def _run() -> None:
 
 
 def _refuse(connection: socket.socket, why: str) -> None:
+    line = " ".join(why.split())
     with suppress(OSError):
-        connection.sendall(b"-" + why.encode("utf-8", "replace"))
+        connection.sendall(b"-" + line.encode("utf-8", "replace") + b"\n")
     connection.close()
 
 
