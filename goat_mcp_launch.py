@@ -36,7 +36,6 @@ _PASSED_ON = ("HOME", "PATH", "XDG_RUNTIME_DIR")
 _COMMAND_MARK = "GOAT_MCP_CALL"
 _DESCRIPTOR_PATHS = ("/dev/fd/", "/proc/self/", "/dev/std")
 _SAME_STATUS = ("Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
-_IGNORED_BY_PYTHON = (13, 25)  # PIPE, XFSZ
 _TERM = 15
 _ENDED_UNSEEN = 70
 
@@ -109,6 +108,9 @@ def hand_over() -> None:
     try:
         pid = _ask(server)
         server.send(b"g")
+        server.settimeout(None)  # it serves from now on, or says that it does not
+        if (answer := server.recv(1)) != b"s":
+            raise NotResident(f"the resident process did not begin: {_rest(server, answer)}")
     except TimeoutError:
         raise NotResident(f"the resident process did not answer within {TIMEOUT_S * 1000:.0f} ms") from None
     _stand_in_for(server, pid)
@@ -168,10 +170,15 @@ def _ask(server: "socket") -> int:
     if not answer:
         raise NotResident("the resident process has ended")
     if answer[:1] == b"-":
-        while b"\n" not in answer and (more := server.recv(4096)):
-            answer += more
-        raise NotResident(answer[1:].partition(b"\n")[0].decode("utf-8", "replace"))
+        raise NotResident(_rest(server, answer))
     return int.from_bytes(answer[1:], "big")
+
+
+def _rest(server: "socket", answer: bytes) -> str:
+    """A line; behind it may be the end of the fork."""
+    while answer[:1] == b"-" and b"\n" not in answer and (more := server.recv(4096)):
+        answer += more
+    return answer[1:].partition(b"\n")[0].decode("utf-8", "replace")
 
 
 def _stand_in_for(server: "socket", pid: int) -> None:
@@ -205,7 +212,6 @@ def _stand_in_for(server: "socket", pid: int) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, (_TERM,))
         _thread.start_new_thread(pass_on_term, ())
     os.closerange(0, 2)  # the host sees it at once if the server closes them
-    server.settimeout(None)
     try:
         answer = server.recv(5)
     except OSError:
@@ -287,13 +293,12 @@ def _exec_detached(folder: str, name: str, lock: int) -> None:
                 _close(number)
         os.chdir("/")
         os.umask(0o77)
-        _hear_all_signals()
         # Python found UTF-8 mode in a locale that it has since replaced in our environment.
-        utf8 = ("-X", f"utf8={sys.flags.utf8_mode}")
+        utf8 = f"-Xutf8={sys.flags.utf8_mode}"
         words = [
             sys.executable,
             *_python_options(),
-            *utf8,
+            utf8,
             "-m",
             "goat_mcp.cli.resident.linux_fork_server",
             folder,
@@ -311,16 +316,6 @@ def _close(descriptor: int) -> None:
         return  # it was that of the list
 
 
-def _hear_all_signals() -> None:
-    """The resident process neither blocks nor ignores what the first host's process did."""
-    import signal
-
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for number in range(1, 32):
-        if number not in _IGNORED_BY_PYTHON and signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-
-
 def _python_options() -> list[str]:
     """What Python itself was started with, before the program."""
     options: list[str] = []
@@ -328,9 +323,7 @@ def _python_options() -> list[str]:
     for word in words:
         if not word.startswith("-") or word.startswith(("-m", "-c")):
             break
-        options.append(word)
-        if word in ("-W", "-X"):
-            options.append(next(words, ""))
+        options.append(word + next(words, "") if word in ("-W", "-X") else word)
     return options
 
 
@@ -385,6 +378,7 @@ def build_name() -> str:
     home = os.path.dirname(os.path.abspath(__file__))
     parts = [
         *(sys.version, sys.executable, str(sys.flags), sys.getfilesystemencoding(), "\0".join(sys.path[1:])),
+        *(word for word in _python_options() if not word.startswith("-Xutf8")),
         *(os.uname().nodename, str(os.geteuid()), str(os.getegid())),
         *sorted(f"{name}={value}" for name, value in os.environ.items() if shapes_start(name)),
         _seen(__file__),

@@ -158,8 +158,6 @@ def check(theirs: str, ours: str) -> None:
     for field, what in ((_NICE, "nice value"), (_POLICY, "scheduling policy")):
         if stat[field] != own_stat[field]:
             raise HostDiffers(f"the {what} of the host's process is another")
-    if len(os.listdir(f"{ours}/task")) != 1:
-        raise HostDiffers("the resident process has threads")
 
 
 def _set_limit(limit: int, values: tuple[int, int]) -> None:
@@ -199,7 +197,7 @@ def become(request: Request, signals: Signals, connection: socket.socket) -> Non
     os.environ.clear()
     os.environb.update(request.environment)
     os.environ[STARTED] = "resident"
-    os.environ[LAUNCHER] = str(connection.detach())
+    os.environ[LAUNCHER] = str(connection.fileno())
     sys.path[0] = request.first_path
     sys.argv[:] = request.arguments
     sys.orig_argv[:] = request.original_arguments

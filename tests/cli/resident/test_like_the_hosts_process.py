@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.resident.reporter import ENDS_WITH, KILLS_ITSELF, UNCHECKED
+from tests.cli.resident.reporter import ENDS_WITH, KILLS_ITSELF, LAUNCHER, UNCHECKED
 from tests.cli.resident.user_accounts import Account
 
 pytestmark = [pytest.mark.e2e, pytest.mark.linux_only("only Linux has a resident process")]
@@ -108,16 +108,15 @@ def test_a_server_that_a_signal_ends_ends_its_launcher_so(account: Account) -> N
         (["taskset", "-c", "0"], "Cpus_allowed"),
         (["chrt", "--batch", "0"], "scheduling policy"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-@pytest.mark.parametrize("program", [None, UNCHECKED], ids=["launcher", "resident"])
+@pytest.mark.parametrize("program", [LAUNCHER, UNCHECKED], ids=["launcher", "resident"])
 def test_a_confined_host_gets_its_own_process(
-    account: Account, around: Sequence[str], reason: str, program: str | None
+    account: Account, around: Sequence[str], reason: str, program: str
 ) -> None:
     if shutil.which(around[0]) is None or subprocess.run([*around, "true"], capture_output=True).returncode:
         pytest.skip(f"this machine cannot do {' '.join(around)}")
 
-    report = account.report(around=around, **({"program": program} if program else {}))
+    report = account.report(around=around, program=program)
 
     assert re.search(reason, report["how"])
     assert report["parent"] != account.resident
