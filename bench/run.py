@@ -39,6 +39,7 @@ SUBJECTS: Mapping[str, str] = {
     "chaos": "a healthy upstream's calls beside bad ones, against quiet ones",
     "upstream_bridged": "an upstream call that changes between stdio and HTTP, beside others' gateways",
     "throughput": "64 upstream calls at a time, against FastMCP's proxy",
+    "cold_start": "upstreams that were never seen: process start to the full list, beside mcp-hub",
     "many_upstreams": "50 upstreams of 20 tools: the first list, and a call among them",
     "growth_upstreams": "start, first list and one call with 1, 10 and 50 upstreams",
     "growth_clients": "one call with 1, 50 and 200 clients at a time, over HTTP",

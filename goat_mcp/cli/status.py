@@ -209,6 +209,14 @@ def _kind(withheld: Mapping[str, Any]) -> str:
     return "" if kind == "tool" else f"{kind} "
 
 
+def _shared(sharing: Mapping[str, Any]) -> str:
+    """Who uses the process of an upstream that is shared."""
+    if not sharing["is_shared"]:
+        return f"not shared: {sharing['reason']}"
+    users = ", ".join(map(str, sharing["sessions"]))
+    return f"shared: process {sharing['pid']} of broker {sharing['broker_pid']}, used by goat-mcp {users}"
+
+
 def _details(document: Mapping[str, Any], earlier: Mapping[str, LastRun], *, with_stderr: bool = True) -> list[str]:
     """What is not used, each with its reason: nothing vanishes without a line."""
     lines: list[str] = []
@@ -219,6 +227,8 @@ def _details(document: Mapping[str, Any], earlier: Mapping[str, LastRun], *, wit
             for each in upstream["withheld"]
         ]
         lines += [f"{name}: name_collision: {collision}" for collision in upstream["collisions"]]
+        if sharing := upstream.get("sharing"):
+            lines.append(f"{name}: {_shared(sharing)}")
         run = earlier.get(upstream.get("record", ""))
         if run is not None and is_news(run) and not upstream["reason_code"]:
             lines.append(f"{name}: {failure_line(run)}")

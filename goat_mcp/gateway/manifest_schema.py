@@ -268,6 +268,7 @@ _UPSTREAM_KEYS: Schema = {
     "pin": {"enum": ["tofu", "strict", "off"]},
     "allow": {"type": "array", "items": {"enum": list(SERVER_REQUESTS)}},
     "scope": {"enum": ["workspace", "session"]},
+    "share": {"type": "boolean"},
 }
 """What is known of their values; the others are left to the reader."""
 

@@ -30,6 +30,7 @@ from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
+from goat_mcp.upstreams.config.entry import ShareSetting
 from goat_mcp.web.options import WebOptions
 
 if TYPE_CHECKING:  # loaded if there is such a file
@@ -65,7 +66,8 @@ class CatalogSettings(SettingsPart):
     `toolsets` are all that are on; if they are optional ones of ours only, they are on beside the default ones.
 
     `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
-    all would cost more than `token_budget` (`auto`).
+    all would cost more than `token_budget` (`auto`). `share`: whose process all sessions of the user share: upstreams
+    whose entries say so (`named`), or also those that are known to speak 2026-07-28 (`stateless`).
     """
 
     allow: Names | None = None
@@ -76,6 +78,7 @@ class CatalogSettings(SettingsPart):
     token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
     schema_dialect: DialectName = DEFAULT_DIALECT
     name_cap: int = Field(default=NAME_CAP, ge=32, le=128)
+    share: ShareSetting = "named"
 
 
 class LimitSettings(SettingsPart):

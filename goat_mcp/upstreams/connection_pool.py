@@ -21,6 +21,7 @@ import anyio.abc
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.sharing.shared_connect import account_of
 from goat_mcp.upstreams.supervisor import Supervisor
 
 MAX_INSTANCES = 32
@@ -52,6 +53,8 @@ class PooledConnection:
     its lists and resources should come from where the calls go."""
     users: int = 0
     used_s: float = 0.0
+    account: str | None = None
+    """Whose it was when it was connected to a process that others share, too; None if it never was."""
     must_move: bool = False
     """Whether the workspace became another while it was in use. Nobody more uses it there."""
     life: anyio.CancelScope | None = None
@@ -68,8 +71,9 @@ class PooledConnection:
         return not self.users and self.supervisor.is_free
 
 
-Make = Callable[[Callable[[], Mapping[str, Any]], Callable[[], Path | None], bool], Supervisor]
-"""Makes a supervisor from what its connection declares, whose workspace it is for, and whether it is the leader."""
+Make = Callable[[Callable[[], Mapping[str, Any]], Callable[[], Path | None], Callable[[], str], bool], Supervisor]
+"""Makes a supervisor from what its connection declares, whose workspace it is for, whose account a shared process is
+used for, and whether it is the leader."""
 Declare = Callable[[Mapping[str, Any]], dict[str, Any]]
 """From what a client can do to what an upstream is told of it."""
 
@@ -179,8 +183,7 @@ class ConnectionPool:
         return instance
 
     def _check_share(self, principal: str) -> None:
-        used = self._used_by(principal)
-        if used >= MAX_OF_ONE:
+        if len(self._all) >= MAX_OF_ONE and (used := self._used_by(principal)) >= MAX_OF_ONE:
             raise ToolError(
                 ErrorCode.BUSY,
                 f"upstream {self._config.name} works for {used} calls of yours, each with its own connection",
@@ -191,8 +194,10 @@ class ConnectionPool:
         return sum(1 for one in self._all if one.users and one.principal == principal)
 
     def _matching(self, ctx: ToolContext, audience: Audience) -> PooledConnection | None:
-        matching = (one for one in self._all if _is_for(one, audience) and not one.must_move)
-        return next((one for one in matching if self._may_share(one, ctx)), None)
+        for one in self._all:
+            if _is_for(one, audience) and not one.must_move and self._may_share(one, ctx):
+                return one
+        return None
 
     def _may_share(self, one: PooledConnection, ctx: ToolContext) -> bool:
         if not self._is_exclusive or not (self._can_be_asked(ctx, one.workspace) or self._config.scope == "session"):
@@ -246,7 +251,11 @@ class ConnectionPool:
         def workspace() -> Path | None:
             return instance.workspace
 
-        instance = PooledConnection(self._make(declared, workspace, is_leader), self._declare({}))
+        def account() -> str:
+            instance.account = account_of(instance.principal)
+            return instance.account
+
+        instance = PooledConnection(self._make(declared, workspace, account, is_leader), self._declare({}))
         self._all.append(instance)
         if self._group is not None:
             self._group.start_soon(self._live, instance)
@@ -261,7 +270,9 @@ class ConnectionPool:
         if not _is_for(instance, audience):
             declared = self._declared_for(ctx)
             is_declared = self._is_stateless or declared == instance.declared
-            if not instance.supervisor.is_free and not (is_declared and workspace == instance.workspace):
+            is_same = is_declared and workspace == instance.workspace
+            is_same = is_same and instance.account in (None, account_of(ctx.principal))
+            if not instance.supervisor.is_free and not is_same:
                 # It was started for a list only, before this client was known.
                 instance.supervisor.restart()
             instance.audience, instance.declared, instance.workspace = audience, declared, workspace

@@ -59,6 +59,10 @@ class StartFailure(Exception):
         self.wanted_scopes = wanted_scopes
 
 
+class NotShared(Exception):
+    """An upstream runs for this session alone though its entry shares it. The text says why, for people."""
+
+
 def start_failure_in(error: BaseException) -> StartFailure | None:
     """The start failure in an exception, which task groups wrap."""
     if isinstance(error, StartFailure):

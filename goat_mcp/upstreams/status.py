@@ -85,6 +85,20 @@ class UpstreamFailure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SharingStatus:
+    """Who shares the process of an upstream whose entry is shared; `reason` is why nobody does, if that is so.
+
+    `pid` is its process, `broker_pid` the one that owns it, `sessions` the servers of ours that use it now.
+    """
+
+    is_shared: bool
+    reason: str = ""
+    pid: int = 0
+    broker_pid: int = 0
+    sessions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class UpstreamStatus:
     """One upstream at one moment. `since_s` and `next_try_s` are seconds of the monotonic clock's past and future.
 
@@ -128,6 +142,8 @@ class UpstreamStatus:
     output_mismatches: int = 0
     unchecked_outputs: tuple[str, ...] = ()
     calls_in_flight: int = 0
+    sharing: SharingStatus | None = None
+    """None if it is not to be shared, or has no connection yet."""
     catalog_at_s: float | None = None
     stderr_tail: str = ""
     last_failure: UpstreamFailure | None = None

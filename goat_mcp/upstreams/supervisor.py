@@ -178,9 +178,9 @@ class Supervisor:
         return self._retry.wait_s(time.monotonic()) if waits else None
 
     def check(self) -> None:
-        if self._is_outdated_refusal(self._retry.refusal):
+        if self._retry.refusal is not None and self._is_outdated_refusal(self._retry.refusal):
             self._retry.worked()
-        if self._is_outdated_refusal(self._refusal):
+        if self._refusal is not None and self._is_outdated_refusal(self._refusal):
             self._refusal = None
             self._retry_now.set()
         if self._retry.is_open(time.monotonic()):
@@ -343,11 +343,11 @@ class Supervisor:
         return life
 
     def _target(self) -> StdioLaunch | HttpEndpoint:
-        return in_workspace(self.config.target, self._root_of())
+        return in_workspace(self.config.target, self._root_of(), is_shared=self.config.share is True)
 
     async def _notice_closed(self, life: _Life) -> None:
         await life.connection.closed.wait()
-        life.end(is_failure=True, why=life.connection.last_words())
+        life.end(is_failure=not life.connection.has_moved, why=life.connection.last_words())
 
     async def _notice_hung(self, life: _Life) -> None:
         """After a call that ran out of time, ask whether anybody is there; a process that is not is started again.

@@ -38,6 +38,7 @@ from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
+from goat_mcp.upstreams.sharing.shared_connect import Sharing
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor
 
@@ -73,6 +74,7 @@ class UpstreamServices:
     telemetry: Telemetry
     limits: SupervisorLimits
     connect: Connect
+    sharing: Sharing
     roots: RootsOf
     on_change: Callable[[], None]
     on_updated: Callable[[str], None]
@@ -97,14 +99,18 @@ class Upstream:
         retry = RetryPolicy(self._limits.retry)
 
         self._needs_workspace = needs_workspace(config.target)
-        self._follows_client = follows_client(config.target)
+        self._follows_client = follows_client(config.target) and config.share is not True
+        self._asks = KnownAsks(config, warm)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.transports.server_requests import declared_for
 
             return declared_for(capabilities, config.allow)
 
-        def make(declared: Callable[[], Mapping[str, Any]], workspace: RootOf, is_leader: bool) -> Supervisor:
+        def make(
+            declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
+        ) -> Supervisor:
+            asks = self._asks
             return Supervisor(
                 config,
                 telemetry=telemetry,
@@ -118,14 +124,15 @@ class Upstream:
                 stays=is_leader and config.start == "eager",
                 login=login,
                 limits=services.limits,
-                connect=services.connect,
+                connect=services.sharing.connect(
+                    services.connect, config, account=account, asks=asks.has_asked, learn_asks=asks.learn
+                ),
                 on_change=services.on_change,
             )
 
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
-        self._asks = KnownAsks(config, warm)
         self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
         self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
@@ -184,14 +191,14 @@ class Upstream:
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         """What this client's process is started in; None where that is the same for all clients."""
         client = ctx.client
-        has_some = client is not None and "roots" in client.capabilities
         if self._follows_client:
             # A client of the stateless era would have to be asked again with each call, and for nothing but this.
-            if client is None or client.is_stateless or not has_some or self._roots(True):
+            if client is None or client.is_stateless or "roots" not in client.capabilities or self._roots(True):
                 return None
             return first_existing(await client.roots())
         if not self._needs_workspace:
             return None
+        has_some = client is not None and "roots" in client.capabilities
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
         return next(iter(known or self._roots(False)), None)
 
@@ -291,7 +298,6 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self.offerings.repin()
-        self._services.on_change()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""

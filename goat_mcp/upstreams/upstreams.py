@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
@@ -29,6 +28,7 @@ from goat_mcp.upstreams.patience import Patience, answers
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock, PinnedDefinitions
 from goat_mcp.upstreams.pinning.pins import Pinning
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.sharing.shared_connect import SHARE_NAMED, Sharing, lazy_connect
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.upstream import Upstream, UpstreamServices
 
@@ -39,7 +39,6 @@ DRAIN_S = 60.0
 
 if TYPE_CHECKING:  # loaded by `lock --check`
     from goat_mcp.upstreams.pinning.pin_review import Comparison
-    from goat_mcp.upstreams.transports.connection import Connection
 
 Shows = Callable[[str], bool]
 """Whether a client may know of a server, by the part that names of its tools have of it."""
@@ -70,6 +69,7 @@ class Upstreams:
         roots: RootsOf = no_roots,
         on_updated: Callable[[str], None] = lambda uri: None,
         drain_s: float = DRAIN_S,
+        sharing: Sharing = SHARE_NAMED,
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 
@@ -100,7 +100,8 @@ class Upstreams:
             pins=self._pinning,
             telemetry=telemetry,
             limits=limits or SupervisorLimits(),
-            connect=partial(_connect, instance=instance, guard=guard, confine=confine),
+            connect=partial(lazy_connect, instance=instance, guard=guard, confine=confine),
+            sharing=sharing,
             roots=roots,
             on_change=on_change,
             on_updated=on_updated,
@@ -280,6 +281,7 @@ class Upstreams:
             self._shown_lock = content
             for upstream in self._upstreams:
                 upstream.repin()
+            self._on_change()
 
     async def first_list(
         self, max_wait_s: float = FIRST_LIST_WAIT_S, *, ctx: ToolContext | None = None, shows: Shows = shows_all
@@ -440,10 +442,3 @@ class Upstreams:
                 return ToolError(ErrorCode.AUTH, f"{name[:200]} cannot be called: {reason}", owner.config.login_step)
         prefixes = {owner.config.name: owner.config.prefix for owner in owners}
         return why_missing(name, statuses, prefixes, self.problems)
-
-
-def _connect(*args: Any, **options: Any) -> AbstractAsyncContextManager[Connection]:
-    """`connect`. It loads the SDK's client side with the first upstream that is wanted."""
-    from goat_mcp.upstreams.transports.connect import connect
-
-    return connect(*args, **options)

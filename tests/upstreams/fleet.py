@@ -29,6 +29,7 @@ from goat_mcp.upstreams.config.entry import Confine
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, load_upstream_files
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.retry_policy import RetryLimits, SupervisorLimits
+from goat_mcp.upstreams.sharing.shared_connect import SHARE_NAMED, Sharing
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 from tests.quick_start import script_command
@@ -135,6 +136,7 @@ async def fleet(
     environ: Mapping[str, str] | None = None,
     drain_s: float = 60.0,
     roots: RootsOf = no_roots,
+    sharing: Sharing = SHARE_NAMED,
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
     files = load(folder, entries, **(environ or {}))
@@ -151,6 +153,7 @@ async def fleet(
         logins=logins,
         drain_s=drain_s,
         roots=roots,
+        sharing=sharing,
     )
     upstreams.load_warm_catalogs()
     running = Fleet(upstreams, registry)

@@ -200,7 +200,7 @@ def test_a_process_in_use_is_moved_when_its_calls_are_done_and_those_that_come_m
         assert after in (used, other)
 
 
-def _idle(declared: object, workspace: object, is_leader: bool) -> Any:
+def _idle(declared: object, workspace: object, account: object, is_leader: bool) -> Any:
     return _Idle()
 
 

@@ -15,6 +15,7 @@ from goat_mcp.settings.settings import Settings
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem, WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
+from goat_mcp.upstreams.sharing.shared_connect import Sharing
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
@@ -157,6 +158,7 @@ def build_upstreams(
         logins=Logins(s.state, s.http, s.references.hide, warn=s.telemetry.warning, person=login_person),
         instance=instance,
         on_updated=s.announcements.changed,
+        sharing=Sharing(services.settings.catalog.share),
     )
     upstreams.load_warm_catalogs()
     return upstreams

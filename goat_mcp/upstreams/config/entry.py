@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # loaded when a process is started, and by the few entries th
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_CONCURRENCY = 16
+ShareSetting = Literal["named", "stateless"]
+"""Whose process all sessions share: entries that say so, or also those without a word that are known to speak the
+stateless era."""
 SERVER_REQUESTS = ("elicitation", "roots", "sampling")
 DEFAULT_ALLOW = frozenset({"elicitation", "roots"})
 """Sampling spends the user's model on whatever an upstream wants, so it waits for the user's word (R-UP-8)."""
@@ -99,6 +102,8 @@ class UpstreamConfig:
     """What it may ask of a client: elicitation, roots, sampling."""
     scope: Literal["workspace", "session"] = "workspace"
     """Who shares one connection: all clients of a principal with the same capabilities, or nobody."""
+    share: bool | None = None
+    """Whether all sessions of the user share one process; None where the settings decide."""
 
     @property
     def source(self) -> str:
@@ -158,11 +163,18 @@ def first_existing(roots: Sequence[Path]) -> Path | None:
     return None
 
 
-def in_workspace(target: StdioLaunch | HttpEndpoint, root: Path | None) -> StdioLaunch | HttpEndpoint:
-    """As it is started for a client whose workspace is `root`. Raises `StartFailure` where it needs one that is not."""
+def in_workspace(
+    target: StdioLaunch | HttpEndpoint, root: Path | None, *, is_shared: bool = False
+) -> StdioLaunch | HttpEndpoint:
+    """As it is started for a client whose workspace is `root`. Raises `StartFailure` where it needs one that is not.
+
+    `is_shared`: it is for all workspaces, unless it names them. It works in the home directory if it names no folder.
+    """
     if not isinstance(target, StdioLaunch):
         return target
     if not needs_workspace(target):
+        if is_shared and target.cwd is None:
+            return replace(target, cwd=str(Path.home()))
         return replace(target, cwd=str(root or _elsewhere())) if target.cwd is None else target
     if root is None:
         raise StartFailure(

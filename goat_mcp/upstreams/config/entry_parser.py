@@ -62,6 +62,7 @@ _OUR_KEYS = frozenset(
         "pin",
         "allow",
         "scope",
+        "share",
     }
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
@@ -149,6 +150,7 @@ def upstream_of(
         pin=pin,
         allow=_allow(given),
         scope=scope,
+        share=_share(given, target),
     )
 
 
@@ -357,6 +359,18 @@ def _allow(given: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(value, list) or not all(one in SERVER_REQUESTS for one in cast("list[Any]", value)):
         raise BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(SERVER_REQUESTS)}")
     return frozenset(cast("list[str]", value))
+
+
+def _share(given: Mapping[str, Any], target: StdioLaunch | HttpEndpoint) -> bool | None:
+    if "share" not in given or not _flag(given, "share"):
+        return False if "share" in given else None
+    if isinstance(target, HttpEndpoint):
+        raise BrokenEntry("share: does not go with url: an HTTP server is one for all sessions already; leave it out")
+    if target.sandbox is not None:
+        raise BrokenEntry("share: does not go with sandbox: each session has its own; leave one of them out")
+    if given.get("scope") == "session":
+        raise BrokenEntry("share: does not go with scope: session; leave one of them out")
+    return True
 
 
 def _naming(given: Mapping[str, Any]) -> str:

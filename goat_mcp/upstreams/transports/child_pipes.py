@@ -25,7 +25,7 @@ from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.status import STDERR_ENDS
+from goat_mcp.upstreams.status import STDERR_ENDS, SharingStatus
 from goat_mcp.upstreams.transports.frames import FrameReader, encode, encode_frame
 from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
@@ -33,16 +33,13 @@ Answer = JSONRPCResponse | JSONRPCError
 LOG_MESSAGE = "notifications/message"
 
 
-def _nobody(method: str, params: Mapping[str, Any] | None) -> None:
-    """Before anybody is there to be told."""
+def _nobody(method: str, params: Mapping[str, Any] | None) -> None: ...
 
 
 class Writer(Protocol):
     async def send_request(self, request_id: int, method: str, params: dict[str, Any]) -> None: ...
 
-    def post(self, message: JSONRPCMessage) -> None:
-        """Write without waiting, if anybody still reads."""
-        ...
+    def post(self, message: JSONRPCMessage) -> object: ...
 
 
 @dataclass
@@ -142,6 +139,8 @@ class StdioTransport:
     direct: DirectDispatch = field(default_factory=DirectDispatch)
     has_answered: bool = False
     """Whether it was ever ready: one that never was has nothing to finish before it ends."""
+    sharing: SharingStatus | None = None
+    has_moved: bool = False
 
     def was_written(self, request_id: int | str) -> bool:
         return request_id in self.unanswered
@@ -160,7 +159,7 @@ class StdioTransport:
         return f"{how}{self.stderr_end()}"
 
     def stderr_end(self) -> str:
-        """The end of its stderr, to be added to what went wrong; empty if it wrote nothing."""
+        """The end of its stderr, to be added to what went wrong."""
         tail = self.stderr_text()
         return f"{STDERR_ENDS}{make_visible(tail[-600:])}" if tail else ""
 
@@ -264,12 +263,18 @@ class Outbox:
         frame = encode({"jsonrpc": "2.0", "method": method, "id": request_id, "params": params})
         self._link.unanswered.add(request_id)
         self._process.write(frame)
-        await self._process.drain()
+        if self._process.is_full:
+            await self._process.drain()
 
-    def post(self, message: JSONRPCMessage) -> None:
-        """Write without waiting, if anybody still reads."""
+    def post(self, message: JSONRPCMessage) -> bool:
+        """Write without waiting, if anybody still reads. Returns whether anybody does."""
         if self._process.listens:
             self._process.write(encode_frame(message))
+        return self._process.listens
+
+    async def drain(self) -> None:
+        """Wait until the pipe takes more. Raises `anyio.BrokenResourceError`."""
+        await self._process.drain()
 
     async def aclose(self) -> None:
         """The pipe is closed by whoever stops the process."""
@@ -420,6 +425,11 @@ class ChildPipes(asyncio.SubprocessProtocol):
     def write(self, frame: bytes) -> None:
         assert self._stdin is not None
         self._stdin.write(frame)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is written has to wait for the process to read."""
+        return not self._writable.is_set()
 
     async def drain(self) -> None:
         if not self._writable.is_set():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -22,15 +23,19 @@ from goat_mcp.core.gateway_chain import instance_in
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, FaultKind, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, NotShared, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
-from goat_mcp.upstreams.status import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
-from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
+from goat_mcp.upstreams.transports.child_pipes import Inbox, Outbox, StdioTransport
 from goat_mcp.upstreams.transports.connection import Connection
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0
+
+OpenStdio = Callable[[], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
+OpenShared = Callable[[StdioLaunch, float], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
+"""Opens the way to a shared process, which may take so many seconds to start. Raises `NotShared`."""
 
 
 @asynccontextmanager
@@ -44,16 +49,18 @@ async def connect(
     confine: Confine | None = None,
     login: LazyLogin | None = None,
     instance: str = "",
+    share: OpenShared | None = None,
 ) -> AsyncGenerator[Connection]:
     """Connect, find the era, and keep the connection. Raises `StartFailure`.
 
     Enter and leave in one task. `known_version`: what an earlier connection proved, tried first.
-    `instance`: our own id among gateways.
+    `instance`: our own id among gateways. `share`: how to use a process that other sessions use, too.
     """
     closed = anyio.Event()
     async with AsyncExitStack() as stack:
         if isinstance(target, StdioLaunch):
-            link, read, write = await stack.enter_async_context(stdio_transport(target, guard=guard, confine=confine))
+            own = partial(stdio_transport, target, guard=guard, confine=confine)
+            link, read, write = await _open(stack, own, partial(share, target, start_timeout_s) if share else None)
             link.direct.on_log = callers.notified
         else:
             # Only an HTTP upstream pays for loading the HTTP client.
@@ -94,6 +101,20 @@ async def connect(
         if isinstance(link, StdioTransport):
             link.has_answered = True
         yield connection
+
+
+async def _open(
+    stack: AsyncExitStack, own: OpenStdio, shared: OpenStdio | None
+) -> tuple[StdioTransport, Inbox, Outbox]:
+    """A process: one that is shared, if that can be."""
+    if shared is None:
+        return await stack.enter_async_context(own())
+    try:
+        return await stack.enter_async_context(shared())
+    except NotShared as why:
+        opened = await stack.enter_async_context(own())
+        opened[0].sharing = SharingStatus(is_shared=False, reason=str(why))
+        return opened
 
 
 async def _pump(

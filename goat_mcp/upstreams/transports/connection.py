@@ -25,6 +25,7 @@ from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
+from goat_mcp.upstreams.status import SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.notifications import UpstreamNotifications
@@ -81,6 +82,16 @@ class Connection:
     def junk(self) -> tuple[int, int]:
         """Lines that were no messages, and frames that were too large."""
         return self._link.junk()
+
+    @property
+    def sharing(self) -> SharingStatus | None:
+        """Who shares its process, if its entry is shared."""
+        return self._link.sharing if isinstance(self._link, StdioTransport) else None
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether it ended because this session is to have a process of its own: nothing has failed."""
+        return isinstance(self._link, StdioTransport) and self._link.has_moved
 
     @property
     def dropped_notices(self) -> int:

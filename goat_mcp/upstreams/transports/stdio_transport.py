@@ -43,11 +43,15 @@ async def stdio_transport(
     guard: ProcessGuard | None,
     close_wait_s: float = CLOSE_WAIT_S,
     confine: Confine | None = None,
+    environment: dict[str, str] | None = None,
 ) -> AsyncGenerator[tuple[StdioTransport, Inbox, Outbox]]:
-    """Run the process meanwhile. Raises `StartFailure` where it cannot be started at all."""
+    """Run the process meanwhile. Raises `StartFailure` where it cannot be started at all.
+
+    `environment`: all that it gets; by default what `child_environment` makes of its entry.
+    """
     marks = FaultMarks()
     link = StdioTransport(marks, FrameReader(marks))
-    environment = child_environment(launch.env)
+    environment = child_environment(launch.env) if environment is None else environment
     program = _program(launch, environment)
     if launch.cwd and not Path(launch.cwd).is_dir():  # noqa: ASYNC240  # one look, as for the program
         raise StartFailure(ReasonCode.FOLDER_NOT_FOUND, f"cwd {launch.cwd!r}: there is no such folder")

@@ -1,0 +1,24 @@
+"""`python -m goat_mcp.cli.resident.broker FOLDER NAME [IDLE_S]`: be the broker, in the background."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def main(folder: str, name: str, idle_s: str = "") -> None:
+    """Leave whoever started us, and serve until nobody needs it any more."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    from goat_mcp.upstreams.sharing.broker import IDLE_S, run_broker  # after the fork: our starter waits for that alone
+    from goat_mcp.upstreams.sharing.runtime_folder import owned_socket
+
+    owned = owned_socket(Path(folder), name)
+    if owned is not None:
+        run_broker(owned, idle_s=float(idle_s) if idle_s else IDLE_S)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

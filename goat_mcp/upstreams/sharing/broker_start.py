@@ -1,0 +1,82 @@
+"""Find the broker of this build and user, or start it.
+
+Somebody else may start it in another way, as by a fork of a process that has everything imported (`StartBroker`).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.version import __version__
+from goat_mcp.upstreams.faults import NotShared
+from goat_mcp.upstreams.sharing.runtime_folder import IS_SUPPORTED, build_id, connected, runtime_folder
+
+StartBroker = Callable[[Path, str], None]
+"""Has `run_broker` run in a process of its own, with this folder and name of its socket. May block; a broker that finds
+the name taken ends by itself."""
+START_WITHIN_S = 15.0
+START_AGAIN_S = 5.0
+_LOOK_S = 0.02
+_MODULE = "goat_mcp.cli.resident.broker"
+_PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "XDG_RUNTIME_DIR"})
+
+
+def broker_name() -> str:
+    """The name of the socket: another one for each build."""
+    return f"broker-{__version__}-{build_id()[:16]}"
+
+
+def start_broker(folder: Path, name: str) -> None:
+    """Start it from this Python: detached, with nothing of ours open and nothing of a host's in its environment.
+
+    The process started here forks and ends, so the broker is no child of ours and does not end with us.
+    """
+    environment = {variable: value for variable, value in os.environ.items() if variable in _PASSED_ON}
+    subprocess.run(
+        [sys.executable, "-m", _MODULE, str(folder), name],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environment,
+        start_new_session=True,
+        check=False,
+    )
+
+
+async def broker_connection(start: StartBroker) -> socket.socket:
+    """A connection to the broker, which is started if it does not run. Raises `NotShared`."""
+    if not IS_SUPPORTED:
+        raise NotShared("this system has no sockets that tell who is at the other end")
+    try:
+        folder, name = runtime_folder(), await anyio.to_thread.run_sync(broker_name)
+    except OSError as problem:
+        raise NotShared(f"there is no folder for its socket: {problem}") from None
+    until_s = time.monotonic() + START_WITHIN_S
+    started_s = float("-inf")
+    while True:
+        try:
+            return connected(folder, name)
+        except (FileNotFoundError, ConnectionRefusedError, BlockingIOError) as none:
+            problem = none
+        except OSError as broken:
+            raise NotShared(f"the broker cannot be reached: {broken}") from None
+        now_s = time.monotonic()
+        if now_s >= until_s:
+            raise NotShared(f"the broker did not start within {START_WITHIN_S:g} s: {problem}")
+        if now_s - started_s >= START_AGAIN_S and not isinstance(problem, BlockingIOError):
+            started_s = now_s
+            try:
+                await anyio.to_thread.run_sync(start, folder, name)
+            except OSError as broken:
+                raise NotShared(f"the broker cannot be started: {broken}") from None
+        await anyio.sleep(_LOOK_S)

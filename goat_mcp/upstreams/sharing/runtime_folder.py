@@ -1,0 +1,150 @@
+"""The folder of the user's own sockets: who may use it, who owns a name in it, and how paths that are too long work.
+
+`flock` decides who owns a name. A socket is removed by the owner of its lock only.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from goat_mcp.core import platform, posix
+
+IS_SUPPORTED = platform.HAS_PROC
+"""Whether a socket tells who is at its other end, and any path of one can be used."""
+_SO_PEERCRED = getattr(socket, "SO_PEERCRED", 0)
+
+
+def runtime_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """`goat-mcp` in XDG_RUNTIME_DIR if that is a folder of ours alone, else one in the user's cache. It is made if it
+    is not there. Raises `OSError`."""
+    variables = os.environ if environ is None else environ
+    base = Path(variables.get("XDG_RUNTIME_DIR") or "/nowhere")
+    if base.is_absolute() and _is_ours_alone(base):
+        return _made(base / "goat-mcp")
+    home = Path(variables.get("HOME") or Path.home())
+    (home / ".cache" / "goat-mcp").mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _made(home / ".cache" / "goat-mcp" / "run")
+
+
+def _made(folder: Path) -> Path:
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if not _is_ours_alone(folder):
+        raise PermissionError(errno.EPERM, "is not a folder of this user alone (mode 0700)", str(folder))
+    return folder
+
+
+def _is_ours_alone(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == posix.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+
+
+@contextmanager
+def _address(folder: Path, name: str) -> Generator[str]:
+    """A path for the socket that is never too long: through a descriptor of its folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def connected(folder: Path, name: str) -> socket.socket:
+    """A connection to the socket's owner, who is this user. Does not block. Raises `OSError`."""
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        one.setblocking(False)
+        with _address(folder, name) as address:
+            one.connect(address)
+        if peer_of(one)[1] != posix.geteuid():
+            raise PermissionError(errno.EPERM, "the socket belongs to another user", name)
+    except BaseException:
+        one.close()
+        raise
+    return one
+
+
+def peer_of(one: socket.socket) -> tuple[int, int]:
+    """The process and the user at the other end."""
+    pid, uid, _ = struct.unpack("3i", one.getsockopt(socket.SOL_SOCKET, _SO_PEERCRED, struct.calcsize("3i")))
+    return pid, uid
+
+
+class OwnedSocket:
+    """A listening socket whose name is ours as long as we hold the lock beside it."""
+
+    def __init__(self, folder: Path, name: str, lock: int, listening: socket.socket) -> None:
+        self.listening = listening
+        self._folder = folder
+        self._name = name
+        self._lock = lock
+
+    def release(self) -> None:
+        """Nobody finds us from now on. Those who are connected stay so."""
+        with suppress(OSError):
+            (self._folder / self._name).unlink()
+        with suppress(OSError):
+            (self._folder / f"{self._name}.lock").unlink()
+        self.listening.close()
+        os.close(self._lock)
+
+
+def owned_socket(folder: Path, name: str, *, backlog: int = 128) -> OwnedSocket | None:
+    """Listen at this name; None if somebody else does. Raises `OSError`."""
+    import fcntl  # not on every system that imports this
+
+    path = folder / f"{name}.lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_still(lock, path):
+            # Whoever had it has removed it meanwhile: the lock that counts is another file.
+            raise BlockingIOError(errno.EAGAIN, "the lock was removed", str(path))
+        with suppress(FileNotFoundError):
+            (folder / name).unlink()
+        with _address(folder, name) as address:
+            listening.bind(address)
+        (folder / name).chmod(0o600)
+        listening.listen(backlog)
+        listening.setblocking(False)
+    except BlockingIOError:
+        listening.close()
+        os.close(lock)
+        return None
+    except BaseException:
+        listening.close()
+        os.close(lock)
+        raise
+    return OwnedSocket(folder, name, lock, listening)
+
+
+def _is_still(lock: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+@cache
+def build_id() -> str:
+    """Changes with any file of the package, with its place and with Python: the processes of two builds never mix."""
+    package = Path(__file__).parents[2]
+    facts = [sys.version, sys.executable]
+    for file in sorted(package.rglob("*.py")):
+        found = file.stat()
+        facts.append(f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ino}")
+    return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
