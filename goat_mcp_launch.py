@@ -71,6 +71,8 @@ def hand_over() -> None:
         raise NotResident(f"switched off (--no-resident, {SWITCH}=0)")
     if sys.platform != "linux":
         raise NotResident("only Linux has a resident process")
+    for number in (1, 2):
+        os.fstat(number)  # if one is closed, the socket would take its number
     folder = runtime_folder()
     name = build_name()
     from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
@@ -88,6 +90,9 @@ def hand_over() -> None:
     try:
         pid = _ask(server)
         server.send(b"g")
+        server.settimeout(None)  # it serves from now on, or says that it does not
+        if (answer := server.recv(1)) != b"s":
+            raise NotResident(f"the resident process did not begin: {_rest(server, answer)}")
     except TimeoutError:
         raise NotResident(f"the resident process did not answer within {TIMEOUT_S * 1000:.0f} ms") from None
     _stand_in_for(server, pid)
@@ -121,10 +126,14 @@ def _ask(server: "socket") -> int:
     if not answer:
         raise NotResident("the resident process has ended")
     if answer[:1] == b"-":
-        while more := server.recv(4096):
-            answer += more
-        raise NotResident(answer[1:].decode("utf-8", "replace"))
+        raise NotResident(_rest(server, answer))
     return int.from_bytes(answer[1:], "big")
+
+
+def _rest(server: "socket", answer: bytes) -> str:
+    while answer[:1] == b"-" and (more := server.recv(4096)):
+        answer += more
+    return answer[1:].decode("utf-8", "replace")
 
 
 def _stand_in_for(server: "socket", pid: int) -> None:
@@ -147,7 +156,6 @@ def _stand_in_for(server: "socket", pid: int) -> None:
             signal.signal(number, pass_on)
     _become_undumpable()
     os.closerange(0, 2)  # the host sees it at once if the server closes them
-    server.settimeout(None)
     try:
         answer = server.recv(5)
     except OSError:
@@ -210,11 +218,11 @@ def _exec_detached(folder: str, name: str, lock: int) -> None:
         os.closerange(4, 1 << 16)
         os.chdir("/")
         # Python found UTF-8 mode in a locale that it has since replaced in our environment.
-        utf8 = ("-X", f"utf8={sys.flags.utf8_mode}")
+        utf8 = f"-Xutf8={sys.flags.utf8_mode}"
         words = [
             sys.executable,
             *_python_options(),
-            *utf8,
+            utf8,
             "-m",
             "goat_mcp.cli.resident.linux_fork_server",
             folder,
@@ -232,9 +240,7 @@ def _python_options() -> list[str]:
     for word in words:
         if not word.startswith("-") or word.startswith(("-m", "-c")):
             break
-        options.append(word)
-        if word in ("-W", "-X"):
-            options.append(next(words, ""))
+        options.append(word + next(words, "") if word in ("-W", "-X") else word)
     return options
 
 
@@ -281,6 +287,7 @@ def build_name() -> str:
     home = os.path.dirname(os.path.abspath(__file__))
     parts = [
         *(sys.version, sys.executable, str(sys.flags), sys.getfilesystemencoding(), "\0".join(sys.path[1:])),
+        *(word for word in _python_options() if not word.startswith("-Xutf8")),
         *(os.uname().nodename, str(os.geteuid()), str(os.getegid())),
         *sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_SHAPES_PYTHON)),
         _seen(__file__),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import anyio
 
 from goat_mcp.core.calling_client import CallingClient, ClientRequest
+from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter, Owner
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form
@@ -46,7 +47,8 @@ class CallLimiter:
         # so that they cannot wait for each other.
         self._of_depth: dict[int, ConcurrencyLimiter] = {}
         self._away: dict[str, int] = {}
-        self._left = anyio.Event()
+        self._left: anyio.Event | None = None
+        """Set when no call runs any more; None if nobody waits for that."""
         self.permits: set[Permit] = set()
         """Of all calls that run now, also of those that wait for somebody."""
 
@@ -69,7 +71,7 @@ class CallLimiter:
 
     def leave(self, limiter: ConcurrencyLimiter, owner: Owner) -> None:
         limiter.leave(owner)
-        if not limiter.running():
+        if self._left is not None and not limiter.running():
             self._left.set()
 
     async def none_running(self) -> None:
@@ -77,6 +79,7 @@ class CallLimiter:
         while any(limiter.running() for limiter in self._of_depth.values()):
             self._left = anyio.Event()
             await self._left.wait()
+        self._left = None
 
     def may_go_away(self, principal: str) -> bool:
         """Whether one more call may release its permit while an upstream works on it. Ends with `back_from_away`."""
@@ -133,7 +136,7 @@ class Permit:
     def __init__(self, calls: CallLimiter, limiter: ConcurrencyLimiter, ctx: ToolContext, tool: str = "") -> None:
         self.tool = tool
         self.progress: CallProgress | None = None
-        self._scope = anyio.CancelScope()
+        self._scope = cancel_scope()
         self._report = ctx.progress
         self._calls = calls
         self._limiter = limiter

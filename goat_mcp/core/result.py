@@ -53,8 +53,12 @@ class ToolResult:
     @property
     def chars(self) -> int:
         """How long its texts and data are: what a model has to take in, or nearly so."""
-        parts = (block.get(name) for block in self.content for name in ("text", "data"))
-        return sum(len(part) for part in parts if isinstance(part, str))
+        chars = 0
+        for block in self.content:
+            for part in (block.get("text"), block.get("data")):
+                if isinstance(part, str):
+                    chars += len(part)
+        return chars
 
     def wire(self, *, structured_always: bool = False) -> dict[str, Any]:
         """The result as a `tools/call` answer for either protocol era."""

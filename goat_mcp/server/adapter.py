@@ -212,7 +212,7 @@ class Adapter:
     async def _call_tool(self, ctx: Context, params: CalledTool) -> Any:
         if (question := await self._roots.before(ctx, params)) is not None:
             return question
-        name, arguments, rights = params.name, params.arguments or {}, self._who.rights(ctx)
+        name, arguments, rights = params.name, params.arguments or {}, self._who.of(ctx).rights
         preflight = self.gateway.on_demand.preflight()
         target = preflight.target_name(name, arguments, rights)
         outcome = await self._requests.converse(

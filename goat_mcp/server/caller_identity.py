@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from mcp_types import ClientCapabilities
+from mcp_types import ClientCapabilities, InitializeRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.rights import ANONYMOUS, LOCAL, NO_LIMITS, Rights
@@ -48,12 +48,36 @@ class ClientProfiles:
         return Rights(profiles=profiles)
 
 
+class Caller(NamedTuple):
+    """Who makes one request. `client_name` is with its version, in its own words."""
+
+    principal: str
+    session_key: str
+    rights: Rights
+    client_name: str
+
+
 class CallerIdentity:
     """Over one kind of transport. The token is that of the request at work."""
 
     def __init__(self, transport: Transport, profiles: ClientProfiles) -> None:
         self._transport = transport
         self._profiles = profiles
+        self._last: tuple[InitializeRequestParams | None, ClientCapabilities | None, Caller] | None = None
+
+    def of(self, ctx: Context) -> Caller:
+        """The caller. Over stdio it is the same as long as the client says the same of itself."""
+        if self._transport != "stdio":
+            return self._found(ctx)
+        params, capabilities = ctx.session.client_params, ctx.session.client_capabilities
+        last = self._last
+        if last is None or last[0] is not params or last[1] is not capabilities:
+            last = self._last = (params, capabilities, self._found(ctx))
+        return last[2]
+
+    def _found(self, ctx: Context) -> Caller:
+        principal = self.principal()
+        return Caller(principal, self.session_key(ctx, principal), self.rights(ctx), client_and_version(ctx))
 
     def rights(self, ctx: Context) -> Rights:
         token = self._token()

@@ -30,6 +30,19 @@ DEFAULT_LEVEL = "info"
 MAX_SESSIONS = 1000
 
 
+class DeclaredCapabilities:
+    """What clients can do, as it travels: worked out once for as long as the client that calls is the same."""
+
+    def __init__(self) -> None:
+        self._last: tuple[types.ClientCapabilities | None, Mapping[str, Any]] | None = None
+
+    def of(self, channel: ClientChannel) -> Mapping[str, Any]:
+        present, last = channel.capabilities, self._last
+        if last is None or last[0] is not present:
+            last = self._last = (present, channel.declared)
+        return last[1]
+
+
 class ChannelClient:
     """A `CallingClient` over one call's channel. `log_level`: what the client set, or wants for this call.
 
@@ -42,6 +55,7 @@ class ChannelClient:
         log_level: str,
         answers: Mapping[str, Any],
         known_roots: ClientRoots,
+        declared: DeclaredCapabilities,
         session_key: str,
         notices: NotificationTarget | None = None,
     ) -> None:
@@ -51,8 +65,7 @@ class ChannelClient:
         self._session_key = session_key
         self.log_level = log_level
         self.given = answers
-        self._declared_of: types.ClientCapabilities | None = None
-        self._declared: Mapping[str, Any] | None = None
+        self._declared = declared
         self._is_over = False
 
     @property
@@ -65,12 +78,8 @@ class ChannelClient:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        # Asked for several times in a call, and worked out each time by the channel, since another request of the
-        # client's may go on with the call: whose capabilities are the same object as long as it is the same request.
-        present = self._channel.capabilities
-        if self._declared is None or self._declared_of is not present:
-            self._declared_of, self._declared = present, self._channel.declared
-        return self._declared
+        # Asked for each time: another request of the client's may go on with the call.
+        return self._declared.of(self._channel)
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         try:

@@ -29,6 +29,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
 from pydantic import ValidationError
 
+from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.result_compatibility import is_known_everywhere, is_plain_text
@@ -66,12 +67,14 @@ class FastCall:
     """One call, and its ways to the client: a `DispatchContext` for what runs in it."""
 
     message_metadata = None
+    request: Any = None
+    """The HTTP request it came by."""
 
     def __init__(
         self, request_id: types.RequestId, params: Mapping[str, Any], known: KnownClient, writer: Writer
     ) -> None:
         self.request_id = request_id
-        self.scope = anyio.CancelScope()
+        self.scope = cancel_scope()
         self.is_cancelled = False
         self.is_closed = False
         self.connection_ended = False
@@ -91,6 +94,7 @@ class FastCall:
             params=params,
             request_id=self.request_id,
             meta=params.get("_meta"),
+            request=self.request,
         )
         return ctx, _PlainParams(params["name"], params.get("arguments"))
 
@@ -160,7 +164,7 @@ class _PlainParams(NamedTuple):
 
 def envelope_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What of a `_meta` the protocol reads: the revision, the client and what it can do, the log level it wants."""
-    return {key: value for key, value in meta.items() if key.startswith(_RESERVED)}
+    return {key: value for key, value in meta.items() if key.startswith(_RESERVED)} if meta else {}
 
 
 class PlainCalls:

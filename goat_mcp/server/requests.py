@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -13,8 +13,8 @@ from goat_mcp.core.context import ToolContext, no_progress
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult
-from goat_mcp.server.caller_identity import CallerIdentity, client_and_version
-from goat_mcp.server.calling_client import ChannelClient, HostModel, LogLevels, SessionNotices
+from goat_mcp.server.caller_identity import CallerIdentity
+from goat_mcp.server.calling_client import ChannelClient, DeclaredCapabilities, HostModel, LogLevels, SessionNotices
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
@@ -34,6 +34,7 @@ class Requests:
         self._suspended = suspended
         self._log_levels = LogLevels()
         self._roots = ClientRoots()
+        self._declared = DeclaredCapabilities()
         self._notices: dict[str, SessionNotices] = {}
 
     async def converse(
@@ -55,8 +56,7 @@ class Requests:
             if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 direct = DirectChannel(ctx)
                 return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
-            principal = self._who.principal()
-            owner = self._who.session_key(ctx, principal)
+            principal, owner, *_ = self._who.of(ctx)
             if params.request_state is not None:
                 answers = params.input_responses or {}
                 return await self._suspended.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin)
@@ -74,34 +74,35 @@ class Requests:
 
     def reader(self, ctx: Context) -> ToolContext:
         """Only who the caller is, for what needs no more."""
-        principal = self._who.principal()
-        session_key = self._who.session_key(ctx, principal)
-        return ToolContext(call_id="", session_key=session_key, principal=principal, rights=self._who.rights(ctx))
+        caller = self._who.of(ctx)
+        return ToolContext(call_id="", session_key=caller.session_key, principal=caller.principal, rights=caller.rights)
 
     def _context(self, ctx: Context, channel: ClientChannel) -> tuple[ToolContext, ChannelClient]:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
         progress = RisingProgress(channel.report_progress) if wants_progress else no_progress
-        principal = self._who.principal()
-        session_key = self._who.session_key(ctx, principal)
-        sampling = channel.capabilities.sampling if channel.capabilities is not None else None
+        caller = self._who.of(ctx)
+        session_key = caller.session_key
+        capabilities = channel.capabilities
+        sampling = capabilities.sampling if capabilities is not None else None
         client = ChannelClient(
             channel,
             self._log_levels.of(session_key, ctx.protocol_version, meta),
             _answers_to_upstreams(ctx),
             self._roots,
+            self._declared,
             session_key,
             self._notices.get(session_key),
         )
         context = ToolContext(
-            call_id=secrets.token_hex(8),
+            call_id=os.urandom(8).hex(),
             session_key=session_key,
-            principal=principal,
-            rights=self._who.rights(ctx),
+            principal=caller.principal,
+            rights=caller.rights,
             meta=meta,
             model_call_id=given if isinstance(given := meta.get(_CLAUDE_CODE_CALL_ID), str) else "",
             client=client,
-            client_name=client_and_version(ctx),
+            client_name=caller.client_name,
             progress=progress,
             wants_progress=wants_progress,
             ask=elicitor(channel, progress if wants_progress else None),

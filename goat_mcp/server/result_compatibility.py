@@ -45,17 +45,14 @@ def downgraded_result(answer: dict[str, Any], version: str) -> dict[str, Any]:
 
 def is_plain_text(answer: dict[str, Any]) -> bool:
     """Whether the answer is what most are, texts and nothing else: every revision knows that. ASCII, for surrogates."""
-    return (
-        answer.keys() == _PLAIN
-        and answer["resultType"] == "complete"
-        and all(
-            block.keys() == _PLAIN_BLOCK
-            and block["type"] == "text"
-            and isinstance(text := block["text"], str)
-            and text.isascii()
-            for block in answer["content"]
-        )
-    )
+    if answer.keys() != _PLAIN or answer["resultType"] != "complete":
+        return False
+    for block in answer["content"]:
+        if block.keys() != _PLAIN_BLOCK or block["type"] != "text":
+            return False
+        if not isinstance(text := block["text"], str) or not text.isascii():
+            return False
+    return True
 
 
 def is_known_everywhere(answer: dict[str, Any]) -> bool:

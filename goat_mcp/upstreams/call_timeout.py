@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
+
+from goat_mcp.core.cancel_scopes import cancel_scope
 
 
 class CallClock:
@@ -13,11 +16,11 @@ class CallClock:
 
     def __init__(self, total_s: float, idle_s: float) -> None:
         self._idle_s = idle_s
-        now_s = anyio.current_time()
+        now_s = asyncio.get_running_loop().time()
         self._ends_s = now_s + total_s
         self._stops = 0
         self._stopped_s = 0.0
-        self.scope = anyio.CancelScope(deadline=min(self._ends_s, now_s + idle_s))
+        self.scope = cancel_scope(min(self._ends_s, now_s + idle_s))
 
     def heard(self) -> None:
         """A sign of life."""

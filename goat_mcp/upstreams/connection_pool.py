@@ -183,8 +183,7 @@ class ConnectionPool:
         return instance
 
     def _check_share(self, principal: str) -> None:
-        used = self._used_by(principal)
-        if used >= MAX_OF_ONE:
+        if len(self._all) >= MAX_OF_ONE and (used := self._used_by(principal)) >= MAX_OF_ONE:
             raise ToolError(
                 ErrorCode.BUSY,
                 f"upstream {self._config.name} works for {used} calls of yours, each with its own connection",
@@ -195,8 +194,10 @@ class ConnectionPool:
         return sum(1 for one in self._all if one.users and one.principal == principal)
 
     def _matching(self, ctx: ToolContext, audience: Audience) -> PooledConnection | None:
-        matching = (one for one in self._all if _is_for(one, audience) and not one.must_move)
-        return next((one for one in matching if self._may_share(one, ctx)), None)
+        for one in self._all:
+            if _is_for(one, audience) and not one.must_move and self._may_share(one, ctx):
+                return one
+        return None
 
     def _may_share(self, one: PooledConnection, ctx: ToolContext) -> bool:
         if not self._is_exclusive or not (self._can_be_asked(ctx, one.workspace) or self._config.scope == "session"):

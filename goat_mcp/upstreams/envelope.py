@@ -41,8 +41,8 @@ def stamp_request(
     `capabilities`: what we relay for the client behind this request, and no more (ERA-3). `instance` is our own id
     among gateways, which a gateway is told, and whoever gets what another gateway began.
     """
-    meta = passing_meta(params.get("_meta"))
-    hops = hops_in(params.get("_meta"))
+    given = params.get("_meta")
+    meta, hops = (passing_meta(given), hops_in(given)) if given else ({}, ())
     if instance and (is_gateway or hops):
         meta[HOPS_KEY] = [*hops, instance]
     if stateless:
@@ -51,16 +51,19 @@ def stamp_request(
         meta[f"{RESERVED_PREFIX}clientCapabilities"] = dict(capabilities or {})
         if log_level:
             meta[f"{RESERVED_PREFIX}logLevel"] = log_level
-    stamped = {key: value for key, value in params.items() if key != "_meta"}
+    stamped = dict(params)
     if meta:
         stamped["_meta"] = meta
+    else:
+        stamped.pop("_meta", None)
     return stamped
 
 
 def strip_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """An upstream's result without the members that belong to the hop between it and us."""
-    kept = {key: value for key, value in result.items() if key not in _HOP_RESULT_KEYS and key != "_meta"}
-    meta = passing_meta(result.get("_meta"))
-    if meta:
-        kept["_meta"] = meta
+    kept = {key: value for key, value in result.items() if key not in _HOP_RESULT_KEYS}
+    if "_meta" in kept:
+        kept["_meta"] = passing_meta(kept["_meta"])
+        if not kept["_meta"]:
+            del kept["_meta"]
     return kept

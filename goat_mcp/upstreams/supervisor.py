@@ -178,9 +178,9 @@ class Supervisor:
         return self._retry.wait_s(time.monotonic()) if waits else None
 
     def check(self) -> None:
-        if self._is_outdated_refusal(self._retry.refusal):
+        if self._retry.refusal is not None and self._is_outdated_refusal(self._retry.refusal):
             self._retry.worked()
-        if self._is_outdated_refusal(self._refusal):
+        if self._refusal is not None and self._is_outdated_refusal(self._refusal):
             self._refusal = None
             self._retry_now.set()
         if self._retry.is_open(time.monotonic()):

@@ -191,14 +191,14 @@ class Upstream:
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         """What this client's process is started in; None where that is the same for all clients."""
         client = ctx.client
-        has_some = client is not None and "roots" in client.capabilities
         if self._follows_client:
             # A client of the stateless era would have to be asked again with each call, and for nothing but this.
-            if client is None or client.is_stateless or not has_some or self._roots(True):
+            if client is None or client.is_stateless or "roots" not in client.capabilities or self._roots(True):
                 return None
             return first_existing(await client.roots())
         if not self._needs_workspace:
             return None
+        has_some = client is not None and "roots" in client.capabilities
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
         return next(iter(known or self._roots(False)), None)
 
@@ -298,7 +298,6 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self.offerings.repin()
-        self._services.on_change()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""

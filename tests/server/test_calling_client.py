@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 
-from goat_mcp.server.calling_client import ChannelClient
+from goat_mcp.server.calling_client import ChannelClient, DeclaredCapabilities
 from goat_mcp.server.client_channel import DirectChannel
 from goat_mcp.server.client_roots import ClientRoots
 
@@ -34,7 +34,7 @@ class _Request(DirectChannel):
 
 def test_a_client_is_described_once_for_each_request_that_its_call_goes_on_by() -> None:
     request: Any = _Request(FORMS)
-    client = ChannelClient(request, "", {}, ClientRoots(), "s")
+    client = ChannelClient(request, "", {}, ClientRoots(), DeclaredCapabilities(), "s")
 
     told = [client.capabilities, client.capabilities]
     request.now = NONE
@@ -44,3 +44,13 @@ def test_a_client_is_described_once_for_each_request_that_its_call_goes_on_by() 
 
     assert told == [{"elicitation": {}}, {"elicitation": {}}, {}, {}, {}, {}]
     assert request.dumps == 3
+
+
+def test_a_client_is_described_once_for_all_of_its_calls() -> None:
+    request: Any = _Request(FORMS)
+    declared = DeclaredCapabilities()
+
+    told = [ChannelClient(request, "", {}, ClientRoots(), declared, "s").capabilities for _ in range(3)]
+
+    assert told == [{"elicitation": {}}] * 3
+    assert request.dumps == 1

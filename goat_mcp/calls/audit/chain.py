@@ -66,15 +66,16 @@ class ChainFile:
 
     def __init__(self, path: Path, *, max_bytes: int, kept: int) -> None:
         self.path = path
+        self._looked_at = str(path)
         self._max_bytes = max_bytes
         self._kept = kept
         self._mutex = threading.RLock()
         self._held: int | None = None
-        """The descriptor that stays locked after an append."""
+        """The descriptor that stays locked after an append. Nobody else writes or renames the file meanwhile."""
         self._descriptor: int | None = None
         self._inode = 0
         self._facts: os.stat_result | None = None
-        """Of the file, as it was when it was locked."""
+        """Of the file, as it was when it was locked; None once we have written."""
         self._end: tuple[int, int] | None = None
         """Inode and size of the file when we last wrote."""
         self._seq = 0
@@ -94,17 +95,25 @@ class ChainFile:
 
     def release(self) -> None:
         self._held = None
-        self._unlock()
+        if self._descriptor is not None:
+            unlock(self._descriptor)
         self._mutex.release()
 
     def append(self, fields: Mapping[str, Any]) -> None:
         """Write one line, whole or not at all. Raises `OSError`; a later line says how many were lost."""
         with self._mutex:
             try:
-                self._locked_append(fields)
+                if self._held is not None:
+                    self._append_to(self._held, fields)
+                    return
+                descriptor = self._lock()
+                try:
+                    self._append_to(descriptor, fields)
+                finally:
+                    self._unlock()
             except OSError:
                 self._lost += 1
-                self._end = None  # what is there now has to be looked at again
+                self._end = self._facts = None  # what is there now has to be looked at again
                 raise
 
     def check(self) -> None:
@@ -118,33 +127,31 @@ class ChainFile:
             os.close(self._descriptor)
             self._descriptor = self._held = None
 
-    def _locked_append(self, fields: Mapping[str, Any]) -> None:
-        descriptor = self._lock()
-        try:
-            self._catch_up(descriptor)
-            if self._lost:
-                self._write(descriptor, {"event": "gap", "reason": "lost", "lost": self._lost})
-                self._lost = 0
+    def _append_to(self, descriptor: int, fields: Mapping[str, Any]) -> None:
+        facts = self._facts or os.fstat(descriptor)
+        if self._end != (facts.st_ino, facts.st_size):
+            self._catch_up(descriptor, facts)
+        if self._lost:
+            self._write(descriptor, {"event": "gap", "reason": "lost", "lost": self._lost})
+            self._lost = 0
+        line = self._line(fields)
+        if self._end is not None and self._end[1] > 0 and self._end[1] + len(line) > self._max_bytes:
+            descriptor = self._rotate()
             line = self._line(fields)
-            if self._end is not None and self._end[1] > 0 and self._end[1] + len(line) > self._max_bytes:
-                descriptor = self._rotate(descriptor)
-                line = self._line(fields)
-            self._write_line(descriptor, line)
-        finally:
-            self._unlock()
+        self._write_line(descriptor, line)
 
     def _lock(self, wait_s: float | None = None) -> int:
         """The file's descriptor, locked, and really the one the path names: another process may have rotated it."""
         deadline_s = time.monotonic() + (LOCK_WAIT_S if wait_s is None else wait_s)
         while True:
-            descriptor = self._open()
-            if descriptor != self._held and not try_lock(descriptor):
+            descriptor = self._open() if self._descriptor is None else self._descriptor
+            if not try_lock(descriptor):
                 if time.monotonic() >= deadline_s:
                     raise OSError(errno.EBUSY, "another process holds the file", str(self.path))
                 time.sleep(_LOCK_PAUSE_S)
                 continue
             try:
-                self._facts = os.lstat(self.path)
+                self._facts = os.lstat(self._looked_at)  # each call looks: a `Path` takes longer
                 if self._facts.st_ino == self._inode:
                     return descriptor
             except FileNotFoundError:
@@ -156,24 +163,19 @@ class ChainFile:
             unlock(self._descriptor)
 
     def _open(self) -> int:
-        if self._descriptor is None:
-            _check_folder(self.path.parent)
-            # Reading is for the last line, which others may have written.
-            descriptor = open_own(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NONBLOCK)
-            try:
-                _check_file(descriptor, self.path)
-            except OSError:
-                os.close(descriptor)
-                raise
-            self._descriptor, self._inode = descriptor, os.fstat(descriptor).st_ino
-        return self._descriptor
+        _check_folder(self.path.parent)
+        # Reading is for the last line, which others may have written.
+        descriptor = open_own(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | posix.O_NONBLOCK)
+        try:
+            _check_file(descriptor, self.path)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._descriptor, self._inode = descriptor, os.fstat(descriptor).st_ino
+        return descriptor
 
-    def _catch_up(self, descriptor: int) -> None:
+    def _catch_up(self, descriptor: int, facts: os.stat_result) -> None:
         """Find out what the next line follows, and mark what is not as its writers left it."""
-        facts = self._facts
-        assert facts is not None
-        if self._end == (facts.st_ino, facts.st_size):
-            return
         known_seq, known_prev = self._seq, self._prev
         self._end = (facts.st_ino, facts.st_size)
         if facts.st_size == 0:
@@ -189,13 +191,13 @@ class ChainFile:
             # They were there when this process wrote last.
             self._write(descriptor, {"event": "gap", "reason": "cut", "cut_seq": known_seq, "cut_hash": known_prev})
 
-    def _rotate(self, descriptor: int) -> int:
+    def _rotate(self) -> int:
         """Keep the full file under its number and begin the next one, which carries the chain on."""
         number = next_number(self.path)
         replace_own(self.path, rotated_name(self.path, number))
         self.close()
         descriptor = self._lock()
-        self._catch_up(descriptor)
+        self._catch_up(descriptor, os.fstat(descriptor))
         for _, surplus in rotated_files(self.path)[: -self._kept]:
             surplus.unlink(missing_ok=True)
         return descriptor
@@ -217,7 +219,7 @@ class ChainFile:
             # The disk is full. Half a line would be taken for a torn one.
             os.ftruncate(descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        self._end = (inode, size + written)
+        self._end, self._facts = (inode, size + written), None
         self._seq += 1
         self._prev = hash_of(line[:-1])
 

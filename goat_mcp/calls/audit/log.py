@@ -87,6 +87,7 @@ class AuditLog:
         self._people = people
         self._decided: set[str] = set()
         self._known: dict[tuple[int, int, str], str] = {}
+        self._callers: dict[tuple[int, str, str, str], tuple[str, str, str]] = {}
         self.problem = ""
         """Why nothing can be recorded at present; empty if it can."""
 
@@ -220,13 +221,22 @@ class AuditLog:
 
     def _append(self, ctx: ToolContext, tool: str, *, event: str, **fields: Any) -> bool:
         assert self._file is not None
+        # The same few callers and tools stand in nearly all lines.
+        key = (self._redactor.generation, ctx.session_key, ctx.principal, tool)
+        if (caller := self._callers.get(key)) is None:
+            caller = self._shown(ctx.session_key), self._shown(ctx.principal), self._shown(tool)
+            if len(tool) <= _MAX_CHARS:
+                if len(self._callers) >= _MAX_KNOWN:
+                    self._callers.clear()
+                self._callers[key] = caller
+        session, principal, name = caller
         record = {
             "event": event,
             "call_id": ctx.call_id,
-            "session": self._shown(ctx.session_key),
-            "principal": self._shown(ctx.principal),
+            "session": session,
+            "principal": principal,
             "pid": os.getpid(),
-            "tool": self._shown(tool),
+            "tool": name,
             **fields,
         }
         try:

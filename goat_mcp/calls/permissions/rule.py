@@ -71,8 +71,10 @@ class Call:
         """All the shell text that would run, taken apart, for rules that deny or ask. Variables of the call's own
         count as exported by it (R-SHELL-5b)."""
         own = (self._command,) if self.spec.rule_name == "Bash" else ()
+        if not own and not self.runs:
+            return ()
         if not self.exports and not self.runs:
-            return (self.script,) if own else ()
+            return (self.script,)
         from goat_mcp.commands.shell.script_parsing import read_script
 
         return tuple(read_script(self.exports + text) for text in (*own, *self.runs))

@@ -35,6 +35,11 @@ class OffLoopSchema:
         self._max_weight = _MAX_WEIGHT
         self._beyond = "a value was too large to check"
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether earlier checks wait for that: later ones come after them, also those that need no library."""
+        return self._compiling.locked()
+
     async def run(self, value: Any, check: Callable[[BoundedSchema, int], Found]) -> Found:
         """`check` is called with the compiled schema and the number of steps that it may take.
 

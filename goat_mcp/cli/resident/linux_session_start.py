@@ -26,7 +26,7 @@ _MAX_BODY = 8 * 1024 * 1024
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 _SAME_STATUS = (
     *("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"),
-    *("Seccomp_filters", "Cpus_allowed", "Mems_allowed"),
+    *("Seccomp_filters", "Cpus_allowed", "Mems_allowed", "SigBlk"),
 )
 """What decides what a process may do. A fork that differed would give a confined program an unconfined server."""
 _SAME_FILES = ("attr/current", "oom_score_adj")
@@ -107,12 +107,12 @@ def _check(theirs: str, ours: str) -> None:
     for name in _SAME_FILES:
         if _text_or_error(f"{theirs}/{name}") != _text_or_error(f"{ours}/{name}"):
             raise HostDiffers(f"{name} of the host's process is another")
+    if status.get("NoNewPrivs") != "0":
+        raise HostDiffers("Landlock may confine the host's process, and the kernel does not show how")
     stat, own_stat = (_text(f"{one}/stat").rpartition(")")[2].split() for one in (theirs, ours))
     for field, what in ((_NICE, "nice value"), (_POLICY, "scheduling policy")):
         if stat[field] != own_stat[field]:
             raise HostDiffers(f"the {what} of the host's process is another")
-    if len(os.listdir(f"{ours}/task")) != 1:
-        raise HostDiffers("the resident process has threads")
 
 
 def _set_limit(limit: int, values: tuple[int, int]) -> None:
@@ -150,7 +150,7 @@ def become(request: Request, ignored: int, connection: socket.socket) -> None:
     os.environ.clear()
     os.environb.update(request.environment)
     os.environ[STARTED] = "resident"
-    os.environ[LAUNCHER] = str(connection.detach())
+    os.environ[LAUNCHER] = str(connection.fileno())
     sys.argv[:] = request.arguments
     sys.orig_argv[:] = request.original_arguments
     time.tzset()

@@ -167,6 +167,7 @@ class Roots:
 
     def __init__(self, writable: Sequence[Path], readable: Sequence[Path]) -> None:
         self.writable = [Root(path, writable=True) for path in writable]
+        self.real = tuple(root.real for root in self.writable)
         readers = [Root(path, writable=False) for path in readable]
         taken = {root.real for root in self.writable}
         self._all = [*self.writable, *(root for root in readers if root.real not in taken)]

@@ -105,7 +105,7 @@ class Workspace:
     @property
     def roots(self) -> tuple[Path, ...]:
         """Writable roots, absolute and real."""
-        return tuple(root.real for root in self._roots.writable)
+        return self._roots.real
 
     @property
     def primary(self) -> Path:

@@ -33,7 +33,7 @@ class FastPath:
         self._newest: types.RequestId | None = None
         """The last message that went the SDK's way, where it was a call."""
         self._running: dict[types.RequestId, FastCall] = {}
-        self._tasks: dict[asyncio.Task[None], FastCall] = {}
+        self._tasks: dict[FastCall, asyncio.Task[None]] = {}
         calls.server.add_request_handler(CALL, types.CallToolRequestParams, self._learn)
 
     async def _learn(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -42,6 +42,11 @@ class FastPath:
             # Messages stay in order: whatever came before this one has begun, too.
             self._known = KnownClient(ctx)
         return await self._calls.call_tool(ctx, params)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any message may take it at the moment."""
+        return self._known is not None
 
     def takes(self, message: object) -> bool:
         """Whether this message, which is sound JSON, may take the fast path."""
@@ -56,23 +61,16 @@ class FastPath:
         call = FastCall(message["id"], message["params"], self._known, writer)
         self._running[coerce_request_id(call.request_id)] = call
         # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
-        task = asyncio.get_running_loop().create_task(self._serve(call, writer))
-        self._tasks[task] = call
-        task.add_done_callback(self._ended)
+        self._tasks[call] = asyncio.get_running_loop().create_task(self._serve(call, writer))
 
     async def end(self) -> None:
         """The connection ends: cancel what runs, and wait until it has ended."""
-        for task, call in self._tasks.items():
+        for call, task in self._tasks.items():
             if call.is_closed:
                 task.cancel()  # it has its answer, and waits for a client that does not read
             call.end_connection()
         while self._tasks:
-            await asyncio.wait(self._tasks)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        if not task.cancelled() and (problem := task.exception()) is not None:
-            _logger.error("a call failed on its way out", exc_info=problem)
+            await asyncio.wait(self._tasks.values())
 
     def passes_on(self, message: types.JSONRPCMessage) -> bool:
         """Note a message for the SDK. False for one that was about a call of ours, and is done with."""
@@ -92,22 +90,28 @@ class FastPath:
     async def _serve(self, call: FastCall, writer: FrameWriter) -> None:
         answer: dict[str, Any] | types.ErrorData | None = None
         try:
-            with call.scope:
-                answer = await self._calls.answer(*call.context())
-        finally:
-            call.close()
-            if self._running.get(key := coerce_request_id(call.request_id)) is call:
-                del self._running[key]
-        if call.is_cancelled:
-            return  # whoever cancels a call gets no answer to it
-        if not call.connection_ended:
-            await self._send(call, answer, writer)
-        elif answer is None:
-            writer.post(_error(call.request_id, _CLOSED))
-        else:
-            with anyio.move_on_after(0):
-                # Written, but nobody waits for the client to read it.
+            try:
+                with call.scope:
+                    answer = await self._calls.answer(*call.context())
+            finally:
+                call.close()
+                if self._running.get(key := coerce_request_id(call.request_id)) is call:
+                    del self._running[key]
+            if call.is_cancelled:
+                return  # whoever cancels a call gets no answer to it
+            if not call.connection_ended:
                 await self._send(call, answer, writer)
+            elif answer is None:
+                writer.post(_error(call.request_id, _CLOSED))
+            else:
+                with anyio.move_on_after(0):
+                    # Written, but nobody waits for the client to read it.
+                    await self._send(call, answer, writer)
+        except Exception:
+            _logger.exception("a call failed on its way out")
+        finally:
+            # Here, not in a callback of the task: that would cost another turn of the event loop.
+            del self._tasks[call]
 
     async def _send(self, call: FastCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter) -> None:
         if answer is None:

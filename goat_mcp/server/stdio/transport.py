@@ -10,7 +10,7 @@ import asyncio
 import os
 import stat
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -43,6 +43,10 @@ HELD_BYTES = 512 * 1024
 """What may lie here unread before the pipe is left to fill."""
 
 
+def _not_taken(line: bytes) -> bool:
+    return False
+
+
 class StoppableReader(asyncio.Protocol):
     """What comes out of a pipe, until `stop`: then what came by then, and the end. The rest stays in the pipe.
 
@@ -61,12 +65,18 @@ class StoppableReader(asyncio.Protocol):
         self._has_ended = False
         self._lost: Exception | None = None
         self._news: asyncio.Future[None] | None = None
+        self._is_between_lines = True
         self.is_stopped = False
+        self.takes_at_once: Callable[[bytes], bool] = _not_taken
+        """Is offered each whole line that nothing is waiting before; True if nobody need read it any more."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._pipe = cast("asyncio.ReadTransport", transport)
 
     def data_received(self, data: bytes) -> None:
+        is_first = self._news is not None and self._is_between_lines and not self._chunks and not self.is_stopped
+        if is_first and data.find(b"\n") == len(data) - 1 and self.takes_at_once(data):
+            return
         self._chunks.append(data)
         self._held_bytes += len(data)
         if self._held_bytes > HELD_BYTES and self._pipe is not None and not self._is_full:
@@ -91,6 +101,7 @@ class StoppableReader(asyncio.Protocol):
             finally:
                 self._news = None
         chunk = self._chunks.popleft()
+        self._is_between_lines = chunk.endswith(b"\n")
         self._held_bytes -= len(chunk)
         if self._is_full and not self.is_stopped and self._pipe is not None and self._held_bytes < HELD_BYTES // 2:
             self._is_full = False
@@ -179,6 +190,22 @@ async def wire_streams(
                 telemetry.warning("a client frame was refused", answer=fault.answer().decode())
                 writer.post_frame(fault.answer())
 
+            def begin(value: Any) -> None:
+                if (fault := requests.opens(value["id"])) is not None:
+                    refuse(fault)
+                else:
+                    fast_path.start(value, writer)
+
+            def takes_at_once(line: bytes) -> bool:
+                """Begin a plain call where it arrives. To wake the task that reads costs a turn of the event loop."""
+                value = read_strictly(line) if fast_path.is_open and len(line) <= max_frame_bytes else None
+                if not fast_path.takes(value):
+                    return False
+                begin(value)
+                return True
+
+            source.takes_at_once = takes_at_once
+
             async def read_wire() -> None:
                 # Calls end before the SDK hears of the end, and closes the way out.
                 async with inbound_send, _ended(fast_path):
@@ -187,11 +214,7 @@ async def wire_streams(
                     async for frame in frames(source, max_frame_bytes):
                         value = _read(frame, max_frame_bytes)
                         if fast_path.takes(value):
-                            call = cast("dict[str, Any]", value)
-                            if (fault := requests.opens(call["id"])) is not None:
-                                refuse(fault)
-                            else:
-                                fast_path.start(call, writer)
+                            begin(value)
                             continue
                         if handoff is not None:
                             handoff.state.note(value)

@@ -29,7 +29,10 @@ class UpstreamLimiter:
         return Permit(self, max_wait_s, (principal,))
 
     async def take(self, owner: Owner, max_wait_s: float) -> None:
-        if not self.limiter.has_room(owner) and (waiting := self.limiter.waiting()) >= MAX_QUEUED:
+        if self.limiter.has_room(owner):
+            self.limiter.enter(owner)
+            return
+        if (waiting := self.limiter.waiting()) >= MAX_QUEUED:
             raise ToolError(
                 ErrorCode.BUSY,
                 f"upstream {self._upstream} runs {self._cap} {self._what} and {waiting} more are waiting",

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from goat_mcp.catalog.schemas.checks_in_threads import OffLoopSchema
+from goat_mcp.catalog.schemas.flat_schema import certain_fit
 from goat_mcp.catalog.schemas.parameters import Parameters
 from goat_mcp.catalog.schemas.references import DATA_KEYWORDS, Local
 
@@ -27,9 +28,12 @@ class InputCheck:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = OffLoopSchema(schema, _NAME)
         self._parameters = Parameters(schema, is_open=True)
+        self._fits = certain_fit(schema)
 
     async def checked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments to send. Raises `ToolError(INPUT)` with a line for each problem."""
+        if self._fits(arguments) and not self._schema.is_compiling:
+            return arguments
         from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
 
         try:

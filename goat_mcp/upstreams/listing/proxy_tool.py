@@ -46,6 +46,7 @@ _CODE_FIELDS = frozenset({"command", "cmd", "script", "code", "shell"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SIDE_EFFECTS = {Risk.LOW: SideEffect.READ_ONLY, Risk.CRITICAL: SideEffect.SPAWNS}
 _NOTHING_STATED: Mapping[str, Any] = {}
+_TOUCHES_NOTHING = Access()
 
 
 class Assessment(NamedTuple):
@@ -213,7 +214,7 @@ class UpstreamTool(ChecksInput, OwnTool):
 
     def access(self, input: Mapping[str, Any]) -> Access:
         """Nothing: an upstream's tools never wait for ours, its own cap bounds them."""
-        return Access()
+        return _TOUCHES_NOTHING
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         return await self.relay.call(self.spec, input, ctx)

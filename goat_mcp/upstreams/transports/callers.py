@@ -125,7 +125,8 @@ class Callers:
 
     def begins(self, caller: Caller) -> None:
         self._sessions.add(caller.session_key)
-        if caller.client is not None and (notices := caller.client.notices) is not None:
+        notices = caller.client.notices if caller.client is not None else None
+        if notices is not None and self._notices.get(caller.session_key) is not notices:
             self._notices[caller.session_key] = notices
         self._in_flight.append(caller)
 

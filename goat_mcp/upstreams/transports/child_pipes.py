@@ -263,7 +263,8 @@ class Outbox:
         frame = encode({"jsonrpc": "2.0", "method": method, "id": request_id, "params": params})
         self._link.unanswered.add(request_id)
         self._process.write(frame)
-        await self._process.drain()
+        if self._process.is_full:
+            await self._process.drain()
 
     def post(self, message: JSONRPCMessage) -> bool:
         """Write without waiting, if anybody still reads. Returns whether anybody does."""
@@ -424,6 +425,11 @@ class ChildPipes(asyncio.SubprocessProtocol):
     def write(self, frame: bytes) -> None:
         assert self._stdin is not None
         self._stdin.write(frame)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is written has to wait for the process to read."""
+        return not self._writable.is_set()
 
     async def drain(self) -> None:
         if not self._writable.is_set():

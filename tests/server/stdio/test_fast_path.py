@@ -609,3 +609,38 @@ async def test_a_result_no_revision_knows_is_the_same_error(tmp_path: Path, era:
         await client.next()
 
     await both_ways(tmp_path, era, script, lambda: [fake("subject", answer=odd)])
+
+
+@both_eras
+async def test_the_end_of_a_broken_line_is_no_call(tmp_path: Path, era: str) -> None:
+    async def script(client: Line) -> None:
+        os.write(client.to_server, b'{"begun')
+        for _ in range(10):
+            await asyncio.sleep(0)  # what is in a pipe is read at the next turn of the event loop
+        client.call(7, "plain")
+        assert (await client.next())["error"]["code"] == -32700
+        client.call(8, "plain")
+        await client.answer(8)
+
+    await both_ways(tmp_path, era, script)
+
+
+async def test_a_plain_call_begins_one_turn_of_the_event_loop_after_it_arrives(tmp_path: Path) -> None:
+    """A turn costs as much as a stage of the pipeline, so no task is woken only to hand the call on."""
+    async with line(tmp_path, "handshake", [], short=True) as client:
+        turns: list[int] = []
+        count = 0
+
+        def turn() -> None:
+            nonlocal count
+            count += 1
+            turns.append(client.calls.taken)
+            if count < 20:
+                asyncio.get_running_loop().call_soon(turn)
+
+        client.call(1, "plain")
+        turn()
+        await client.answer(1)
+
+        # Written before the loop's next look at its pipes: begun as soon as it has looked.
+        assert turns.index(1) <= 2
