@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -294,5 +294,8 @@ def run_broker(owned: OwnedSocket, *, idle_s: float = IDLE_S) -> None:
 
     For a fork, too: nothing of the process that was forked is used but what it has imported.
     """
-    with suppress(KeyboardInterrupt):
-        asyncio.run(Broker(owned, guard=ProcessGuard(), idle_s=idle_s).run())
+    # Servers block the signals that end them, and whoever they start inherits that.
+    posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    asyncio.run(Broker(owned, guard=ProcessGuard(), idle_s=idle_s).run())

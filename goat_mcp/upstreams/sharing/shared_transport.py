@@ -22,7 +22,8 @@ from goat_mcp.upstreams.sharing.broker import MAX_LINE_BYTES
 from goat_mcp.upstreams.sharing.broker_start import StartBroker, broker_connection
 from goat_mcp.upstreams.sharing.shared_launch import Opening, SharedLaunch, member, sorted_environment
 from goat_mcp.upstreams.status import ReasonCode, SharingStatus
-from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES, ChildPipes, Inbox, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES, ChildPipes, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.frames import FrameReader, encode
 from goat_mcp.upstreams.transports.stdio_transport import child_environment
 
