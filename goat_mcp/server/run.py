@@ -29,6 +29,7 @@ from goat_mcp.server.restart_handoff import DRAIN_S, RestartHandoff, StdioHandof
 from goat_mcp.server.stdio.transport import stdio_streams
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.upstreams import FIRST_LIST_WAIT_S
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
@@ -138,8 +139,8 @@ async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHand
     adapter = Adapter(gateway, "stdio", tells_newcomers=handoff.greeting is not None)
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
-        with stopping_on_signals(stop, gateway.guard):
-            group.start_soon(_stop_when_gone, host, stop)
+        with stopping_on_signals(stop, gateway.guard) as on_term:
+            group.start_soon(_stop_when_gone, host, stop, on_term)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
@@ -190,8 +191,9 @@ def _nothing_to_close() -> None:
 @contextmanager
 def stopping_on_signals(
     stop: Callable[[], object], guard: ProcessGuard, *, leaving: Callable[[], None] = _nothing_to_close
-) -> Generator[None]:
-    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent.
+) -> Generator[Callable[[int], None]]:
+    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent. Yields what is
+    called with the sender of a SIGTERM that another process has got for us.
 
     After SIGINT the process ends within `LEAVE_AFTER_S`: `leaving` is called, and the guard ends the children.
     If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
@@ -212,7 +214,7 @@ def stopping_on_signals(
 
     if not platform.HAS_SIGNAL_MASKS:
         with _console_signals(lambda: loop.call_soon_threadsafe(interrupted)):
-            yield
+            yield lambda _sender: stop_soon()
         return
     term = StopSignals(stop_soon, guard) if StopSignals.block() else None
     if term is not None:
@@ -221,7 +223,7 @@ def stopping_on_signals(
         loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
-        yield
+        yield term.sent_by if term is not None else lambda _sender: stop_soon()
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         if term is not None:
@@ -239,8 +241,8 @@ def _console_signals(stop: Callable[[], object]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-async def _stop_when_gone(host: HostProcess, stop: Callable[[], None]) -> None:
-    await host.gone()
+async def _stop_when_gone(host: HostProcess, stop: Callable[[], None], on_term: Callable[[int], None]) -> None:
+    await host.gone(on_term)
     stop()
 
 
@@ -252,7 +254,11 @@ async def publish_status(gateway: Gateway) -> None:
     """
     with anyio.move_on_after(FIRST_WRITE_S):
         await gateway.first_list.wait()
-        await anyio.sleep(AFTER_THE_LIST_S)
+    if gateway.upstreams.anyone_listed:
+        # Upstreams that were never seen are on their way into the list: what this loads would take their time.
+        with anyio.move_on_after(FIRST_LIST_WAIT_S):
+            await gateway.first_list.wait()
+            await anyio.sleep(AFTER_THE_LIST_S)
     await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
     from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher

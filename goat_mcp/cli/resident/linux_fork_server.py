@@ -25,7 +25,7 @@ from goat_mcp.core import posix
 if sys.platform != "linux":
     raise ImportError("only Linux has a resident process")
 
-from goat_mcp.cli.resident.linux_session_start import HostDiffers, become, join_host, read_request
+from goat_mcp.cli.resident.linux_session_start import Host, HostDiffers, become, join_host, read_request
 
 IDLE_S = 600.0
 """Without a session for so long, it ends."""
@@ -142,8 +142,7 @@ class ForkServer:
         except OSError:
             return None
         connection.setblocking(True)
-        peer, uid = _peer(connection)
-        if uid != posix.geteuid():
+        if _peer_uid(connection) != posix.geteuid():
             connection.close()
             return None
         if len(os.listdir("/proc/self/task")) != 1:  # a fork has this thread only, and perhaps a lock of another
@@ -167,7 +166,7 @@ class ForkServer:
         for session in self._sessions.values():
             session.connection.close()
         self._sessions.clear()
-        return _started(connection, peer)
+        return _started(connection)
 
     def _report_ends(self, poll: select.poll) -> None:
         while self._sessions:
@@ -196,15 +195,16 @@ class ForkServer:
                 session.kill_at_s = now_s + END_WITHIN_S
 
 
-def _started(connection: socket.socket, peer: int) -> Callable[[], None]:
+def _started(connection: socket.socket) -> Callable[[], None]:
     """In a fork: what the launcher wants to run, as soon as it says go. Without our `s` it serves by itself."""
     os.setsid()
     connection.settimeout(GO_WITHIN_S)
     try:
+        host = Host.of(connection)
         request = read_request(connection)
-        ignored = join_host(peer)
+        signals = join_host(host)
         connection.sendall(b"+" + os.getpid().to_bytes(4, "big"))
-        become(request, ignored, connection)  # while the launcher reads that
+        become(request, signals, connection)  # while the launcher reads that
         if connection.recv(1) != b"g":
             os._exit(0)
         connection.sendall(b"s")
@@ -226,8 +226,9 @@ def _run() -> None:
 
 
 def _refuse(connection: socket.socket, why: str) -> None:
+    line = " ".join(why.split())
     with suppress(OSError):
-        connection.sendall(b"-" + why.encode("utf-8", "replace"))
+        connection.sendall(b"-" + line.encode("utf-8", "replace") + b"\n")
     connection.close()
 
 
@@ -235,11 +236,9 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end."""
+def _peer_uid(connection: socket.socket) -> int:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    pid, uid = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
-    return pid, uid
+    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _wake_up(number: int, frame: object) -> None:
