@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 
 import psutil
@@ -53,8 +54,9 @@ def _session(one: Home, number: int, tally: Tally) -> None:
     command = ["sh", "-c", f'umask {umask}; ulimit -S -n {files}; exec "$@"', "-", *words]
     environment = {
         **one.environment,
-        "CANARY": canary,
-        "TZ": f"XYZ-{number % 12}",
+        # The state of a user is shared by design, and names workspaces.
+        "GOAT_MCP_STATE_DIR": str(one.folder / "state" / canary),
+        "PATH": f"{one.environment['PATH']}:/{canary}",
         "GOAT_MCP_PERMISSIONS__DENY": f'["Bash(echo {canary}*)"]',
         "GOAT_MCP_OUTPUT__MAX_CHARS": str(20_000 + number),
     }
@@ -70,11 +72,11 @@ def _session(one: Home, number: int, tally: Tally) -> None:
         found = status(wire)
         is_fork = found["how_started"] == RESIDENT
         tally.forks += is_fork
-        said = wire.text("Bash", {"command": 'echo "$CANARY|$PWD|$(umask)|$(ulimit -S -n)|$TZ"; env'})
+        said = wire.text("Bash", {"command": 'echo "${PATH##*/}|$PWD|$(umask)|$(ulimit -S -n)"; env'})
         first, *variables = said.strip().splitlines()
-        wanted = f"{canary}|{workspace}|{int(umask, 8):04o}|{files}|XYZ-{number % 12}"
+        wanted = f"{canary}|{workspace}|{int(umask, 8):04o}|{files}"
         if first != wanted or {other for other in _CANARY.findall(said.encode()) if other.decode() != canary}:
-            tally.problems.append(f"{number}: {first} is not {wanted}, or others in {variables}")
+            tally.problems.append(f"{first} is not {wanted}, or others in {variables}")
         if not wire.call("Bash", {"command": f"echo {canary}"}).get("isError"):
             tally.problems.append(f"{number}: its own rule does not hold")
         if wire.call("Bash", {"command": f"echo {_canary(number + 1)[:-1]}"}).get("isError"):
@@ -144,12 +146,12 @@ def test_sessions_that_are_killed_anywhere_leave_nothing_to_each_other(one_home:
     tally = Tally()
     resident = psutil.Process(one_home.warm())
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda number: _session(one_home, number, tally), range(10)))
+        list(pool.map(_session, repeat(one_home), range(10), repeat(tally)))
         wait_until(lambda: not resident.children())
         before, files = resident.memory_info().rss, resident.num_fds()
-        list(pool.map(lambda number: _session(one_home, number, tally), range(10, SESSIONS)))
+        list(pool.map(_session, repeat(one_home), range(10, SESSIONS), repeat(tally)))
 
-    assert not tally.problems
+    assert not tally.problems, "\n".join(tally.problems)
     assert tally.forks > SESSIONS // 4
     wait_until(lambda: not resident.children())
     assert not left_after([], str(one_home.folder), 10, spared=resident.pid)

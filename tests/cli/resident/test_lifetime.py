@@ -155,20 +155,10 @@ def test_a_resident_process_that_cannot_start_is_tried_every_half_minute(one_hom
 
 def test_the_launcher_loads_nothing_of_ours_and_little_else(one_home: Home) -> None:
     one_home.warm()
-    program = (
-        "import os, sys, goat_mcp_launch as it\n"
-        "def stand_in(server, pid):\n"
-        "    print(*sys.modules)\n"
-        "    sys.stdout.flush()\n"
-        "    os._exit(0)\n"
-        "it._stand_in_for = stand_in\n"
-        "sys.argv[:] = ['goat-mcp', 'serve']\n"
-        "before = set(sys.modules)\n"
-        "it.hand_over()\n"
-    )
+    program = "import sys, goat_mcp_launch as it; it.hand_over(); print(*sys.modules)"
     bare = one_home.run("-I", "-c", "import sys; print(*sys.modules)").split()
 
-    loaded = one_home.run("-c", program).split()
+    loaded = one_home.run("-c", program, "serve").split()
 
     assert not [name for name in loaded if name.partition(".")[0] == "goat_mcp"]
     more = set(loaded) - set(bare)
