@@ -38,6 +38,7 @@ SUBJECTS: Mapping[str, str] = {
     "chaos": "a healthy upstream's calls beside bad ones, against quiet ones",
     "upstream_bridged": "an upstream call that changes between stdio and HTTP, beside others' gateways",
     "throughput": "64 upstream calls at a time, against FastMCP's proxy",
+    "cold_start": "upstreams that were never seen: process start to the full list, beside mcp-hub",
     "many_upstreams": "50 upstreams of 20 tools: the first list, and a call among them",
     "large_upstream": "the list of one upstream with 5,000 tools, against the direct list",
 }

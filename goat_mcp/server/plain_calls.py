@@ -67,6 +67,8 @@ class FastCall:
     """One call, and its ways to the client: a `DispatchContext` for what runs in it."""
 
     message_metadata = None
+    request: Any = None
+    """The HTTP request it came by."""
 
     def __init__(
         self, request_id: types.RequestId, params: Mapping[str, Any], known: KnownClient, writer: Writer
@@ -92,6 +94,7 @@ class FastCall:
             params=params,
             request_id=self.request_id,
             meta=params.get("_meta"),
+            request=self.request,
         )
         return ctx, _PlainParams(params["name"], params.get("arguments"))
 

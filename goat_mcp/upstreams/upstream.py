@@ -298,7 +298,6 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self.offerings.repin()
-        self._services.on_change()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""

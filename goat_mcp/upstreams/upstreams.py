@@ -281,6 +281,7 @@ class Upstreams:
             self._shown_lock = content
             for upstream in self._upstreams:
                 upstream.repin()
+            self._on_change()
 
     async def first_list(
         self, max_wait_s: float = FIRST_LIST_WAIT_S, *, ctx: ToolContext | None = None, shows: Shows = shows_all

@@ -470,6 +470,12 @@ IN_MEMORY = {
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
     "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
     "server/http/sessions:PrincipalSessions._sessions": OWN,
+    **dict.fromkeys(
+        ("server/http/fast_path:CallsOfSession.running", "server/http/fast_path:CallsOfSession.questions"),
+        "of one session, which only its principal gets",
+    ),
+    "server/http/fast_path:HttpFastPath._known": "how clients introduce themselves; says nothing of who may call",
+    "server/http/fast_path:HttpFastPath._mirroring": "schemas of tools",
     "server/http/principal_limits:FairShares._held": OWN,
     "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
     "server/calling_client:LogLevels._levels": "by session",

@@ -37,3 +37,19 @@ def test_what_others_wrote_cannot_steer_the_terminal() -> None:
     shown = in_words({"event": "a\x1b[2Jb\x7f", "level": "error", "why": "x\ny", "exception": "Traceback\n  \x07line"})
 
     assert shown.splitlines() == [r"goat-mcp: error: a\u001b[2Jb\u007f (why: x\ny)", "Traceback", r"  \u0007line"]
+
+
+def test_a_bug_is_logged_with_its_traceback_and_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    secret = "ghp_" + "a" * 36
+    try:
+        raise ValueError(secret)
+    except ValueError as problem:
+        Telemetry().unexpected("c1", "Bash", problem)
+
+    line = json.loads(stderr.getvalue())
+    assert line.items() >= {"level": "error", "call_id": "c1", "tool": "Bash"}.items()
+    assert line["exception"].startswith("Traceback (most recent call last)")
+    assert secret not in line["exception"]
+    assert line["timestamp"].endswith("Z")

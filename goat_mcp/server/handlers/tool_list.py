@@ -18,6 +18,7 @@ from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.handlers.resource_lists import foreign_cursor
+from goat_mcp.server.prepared_list import PreparedList
 from goat_mcp.server.requests import Requests
 
 LIST_TTL_MS = 60_000
@@ -58,6 +59,7 @@ class ToolList:
         key = (gateway.catalog.generation, ctx.protocol_version, context.rights, ttl_ms)
         if (ready := self._ready.get(key)) is None:
             ready = await call_next(ctx)
+            ready = {**ready, "tools": PreparedList(ready["tools"])}
             self._ready = {kept: answer for kept, answer in self._ready.items() if kept[0] == key[0]} | {key: ready}
         return ready if gateway.user_code.steps is None else self._step(context, ready, ctx.protocol_version)
 

@@ -8,8 +8,9 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from goat_mcp.server.http.fast_path import MESSAGE
 from goat_mcp.server.http.guard import Refusal, principal_of
-from goat_mcp.server.stdio.frame_validation import find_fault
+from goat_mcp.server.stdio.frame_validation import Fault, read_strictly
 
 BODY_DEADLINE_S = 30.0
 _TOO_LARGE = Refusal(413, "the request body is too large")
@@ -47,9 +48,11 @@ class StrictBody:
         except TimeoutError:
             await _TOO_SLOW.answer(send)
             return
-        if scope["method"] == "POST" and (fault := find_fault(body)) is not None:
-            await Response(fault.answer(), 400, media_type="application/json")(scope, receive, send)
-            return
+        if scope["method"] == "POST":
+            if isinstance(read := read_strictly(body), Fault):
+                await Response(read.answer(), 400, media_type="application/json")(scope, receive, send)
+                return
+            scope[MESSAGE] = read
         await self.app(scope, _replayed(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:

@@ -24,6 +24,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http.body import StrictBody
 from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
+from goat_mcp.server.http.fast_path import HttpFastPath
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
 from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
@@ -147,7 +148,7 @@ class HttpServer:
             streamable_http_path=MCP_PATH,
             max_request_body_size=self.limits.body_bytes,
             max_sessions=self.limits.sessions,
-            session_idle_timeout=SESSION_IDLE_TIMEOUT_S,
+            session_idle_timeout=None,  # `PrincipalSessions` ends idle ones
             # The guard has checked Host and Origin exactly; the SDK's check is looser than that.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             auth=auth if self.token is not None else None,
@@ -165,6 +166,7 @@ class HttpServer:
                 idle_timeout_s=SESSION_IDLE_TIMEOUT_S,
                 needs_token=needs_token,
             ),
+            Middleware(HttpFastPath, calls=self.adapter.plain_calls(), needs_token=needs_token),
         ]
         page = self.page if self.address.socket_path is None else None  # no browser opens a socket
         if page is not None:

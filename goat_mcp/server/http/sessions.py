@@ -1,10 +1,12 @@
 """Whose the sessions of the handshake era are, and which of them ends to make room for another (R-HTTP-4b).
 
-The SDK keeps the sessions; here they are counted, and ended as a client ends them: with a DELETE.
+The SDK keeps the sessions; here they are counted, and ended as a client ends them: with a DELETE. That includes those
+that nobody uses any more, for not all calls come to the SDK (`fast_path.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from goat_mcp.server.http.fast_path import SESSION, CallsOfSession
 from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
 
@@ -28,6 +31,7 @@ class Session(Holding):
     """Who opened it, as the SDK wants to see them again."""
     session_id: str = ""
     """Empty while it is being opened."""
+    calls: CallsOfSession = field(default_factory=CallsOfSession)
 
     @property
     def can_be_closed(self) -> bool:
@@ -43,6 +47,7 @@ class PrincipalSessions:
     idle_timeout_s: float
     needs_token: bool
     _sessions: dict[str, Session] = field(default_factory=dict[str, Session])
+    _closing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
@@ -58,7 +63,6 @@ class PrincipalSessions:
             await self.app(scope, receive, send)
 
     async def _open(self, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        self._forget_ended()
         new = Session(principal, user=scope.get("user"))
         try:
             victim = self.shares.add(new)
@@ -71,6 +75,7 @@ class PrincipalSessions:
                 new.session_id = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER, "")
                 if new.session_id:
                     self._sessions[new.session_id] = new
+                    self._look_after(new, {**scope, "state": {}}, self.idle_timeout_s)
             await send(message)
 
         new.begin()
@@ -91,6 +96,7 @@ class PrincipalSessions:
                     self._forget(session)
             await send(message)
 
+        scope[SESSION] = session.calls
         session.begin()
         try:
             await self.app(scope, receive, watch)
@@ -107,11 +113,20 @@ class PrincipalSessions:
         self._sessions.pop(session.session_id, None)
         self.shares.remove(session)
 
-    def _forget_ended(self) -> None:
-        """Those that the SDK has ended by now, since nobody used them."""
-        ended_s = time.monotonic() - self.idle_timeout_s
-        for session in [one for one in self._sessions.values() if not one.requests and one.used_at_s < ended_s]:
-            self._forget(session)
+    def _look_after(self, session: Session, scope: Scope, after_s: float) -> None:
+        """Close the session if it is idle by then, or look again. `scope` is that of any request."""
+        asyncio.get_running_loop().call_later(after_s, self._close_idle, session, scope)
+
+    def _close_idle(self, session: Session, scope: Scope) -> None:
+        if self._sessions.get(session.session_id) is not session:
+            return
+        left_s = self.idle_timeout_s - (0.0 if session.requests else time.monotonic() - session.used_at_s)
+        if left_s > 0:
+            self._look_after(session, scope, left_s)
+            return
+        closing = asyncio.get_running_loop().create_task(self._close(session, scope))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
 
 def _has_sessions(headers: Headers) -> bool:

@@ -17,6 +17,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic_core import PydanticSerializationError, to_json
 
+from goat_mcp.server.prepared_list import prepared_frame
 from goat_mcp.server.stdio.frame_validation import Fault
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -96,11 +97,7 @@ class FrameWriter:
         if self._is_closed:
             raise anyio.ClosedResourceError
         self._requests.closes(request_id)
-        frame = {"jsonrpc": "2.0", "id": request_id, "result": result}
-        try:
-            self.post_frame(to_json(frame))
-        except PydanticSerializationError:
-            self.post_frame(_escaped(frame))
+        self.post_frame(result_frame(request_id, result))
         await self._room()
 
     async def _room(self) -> None:
@@ -118,7 +115,7 @@ class FrameWriter:
             answered.set()
             return
         self._requests.leaves(message)
-        self._writer.write(_dump(message) + b"\n")
+        self._writer.write(message_frame(message) + b"\n")
 
     def keep_back(self, request_id: str) -> anyio.Event:
         """The client is not to see the answer to this request, which is not its own. Set once there is one."""
@@ -149,8 +146,19 @@ class FrameWriter:
         await self.aclose()
 
 
-def _dump(message: types.JSONRPCMessage) -> bytes:
+def result_frame(request_id: types.RequestId, result: dict[str, Any]) -> bytes:
+    """An answer of which no model was made."""
+    frame = {"jsonrpc": "2.0", "id": request_id, "result": result}
     try:
+        return to_json(frame)
+    except PydanticSerializationError:
+        return _escaped(frame)
+
+
+def message_frame(message: types.JSONRPCMessage) -> bytes:
+    try:
+        if (prepared := prepared_frame(message)) is not None:
+            return prepared
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except (PydanticSerializationError, UnicodeEncodeError):
         # Half of a surrogate pair.

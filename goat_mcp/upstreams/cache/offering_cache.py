@@ -204,7 +204,7 @@ class OfferingCache:
 
     def repin(self) -> None:
         """Show what the pins allow now: somebody has changed them."""
-        if self._items is not None:
+        if self._items is not None and self._pinned.is_outdated:
             self._show(self._items)
 
     async def _refresh(self, connection: Connection, kinds: Set[Kind]) -> list[Kind]:

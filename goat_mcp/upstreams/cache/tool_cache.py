@@ -162,7 +162,7 @@ class ToolCache:
 
     def repin(self) -> None:
         """Show what the pins allow now: somebody has changed them."""
-        if self._seen is not None:
+        if self._seen is not None and self._pins.is_outdated("tool"):
             self._publish(self._seen)
 
     def close(self) -> None:

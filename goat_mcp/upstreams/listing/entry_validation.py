@@ -6,6 +6,7 @@ Runs at every connection, where the SDK is loaded anyway; what is stored on disk
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
@@ -31,6 +32,9 @@ MAX_SCHEMA_LEVELS = 128
 LISTED_TWICE = "it is listed twice; the first one is used"
 DIFFERS_IN_CASE = "its name differs from that of {first} in upper and lower case only; the first one is used"
 _SCHEMAS = ("inputSchema", "outputSchema")
+_NOTHING_HIDDEN: Mapping[str, str] = {}
+_SUSPECT = re.compile(r"\\[^nt\"\\]|\x7f")
+"""In JSON: an escape of anything but a line feed, a tab, a quote or a backslash. All that is not ASCII is escaped."""
 _REVISIONS = (LATEST_MODERN_VERSION, LATEST_HANDSHAKE_VERSION)
 
 
@@ -70,12 +74,16 @@ def valid_entries(listed: Iterable[Any]) -> ValidEntries:
             continue
         given = cast("dict[str, Any]", raw)
         name = make_visible(given["name"][:200])
-        try:
-            # The name is what we call; clients see another one (NAM-4).
-            entry, hidden, is_changed = visible_entry(given, schemas=_SCHEMAS, data=("name",))
-        except RecursionError:
-            withheld.append(RejectedEntry(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
-            continue
+        is_simple = _is_simple(given)
+        if is_simple:
+            entry, hidden, is_changed = dict(given), _NOTHING_HIDDEN, False
+        else:
+            try:
+                # The name is what we call; clients see another one (NAM-4).
+                entry, hidden, is_changed = visible_entry(given, schemas=_SCHEMAS, data=("name",))
+            except RecursionError:
+                withheld.append(RejectedEntry(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
+                continue
         is_escaped = is_changed or name != given["name"][:200]
         description = entry.get("description")
         if isinstance(description, str) and len(description) > MAX_DESCRIPTION_CHARS:
@@ -83,11 +91,11 @@ def valid_entries(listed: Iterable[Any]) -> ValidEntries:
             shortened += 1
         if "_meta" in entry:
             entry["_meta"] = _without_our_app(passing_meta(entry["_meta"]))
-        problem = _tool_problem(entry, hidden)
+        problem = _tool_problem(entry, hidden, is_simple=is_simple)
         if problem is not None and "outputSchema" in entry:
             # Without its output schema a tool may still be fine; with a broken one no client takes the list.
             without = {key: value for key, value in entry.items() if key != "outputSchema"}
-            if _tool_problem(without, hidden) is None:
+            if _tool_problem(without, hidden, is_simple=is_simple) is None:
                 without_output.append(f"{name}: {problem.text}")
                 entry, problem = without, None
         first = names.get(given["name"].casefold())
@@ -109,14 +117,28 @@ def _taken(name: str, first: str) -> _Problem:
     return _Problem(ReasonCode.NAME_COLLISION, DIFFERS_IN_CASE.format(first=first[:200]))
 
 
-def _tool_problem(entry: Mapping[str, Any], hidden: Mapping[str, str]) -> _Problem | None:
+def _is_simple(given: dict[str, Any]) -> bool:
+    """Whether one look at its JSON shows that no text in it hides anything, and that no schema is large or deep.
+
+    Most entries are so. A look at each of their parts takes several times as long.
+    """
+    text = _size(given)
+    return (
+        len(text) <= MAX_SCHEMA_BYTES
+        and text.count("{") <= MAX_SCHEMA_LEVELS
+        and '"$ref"' not in text
+        and _SUSPECT.search(text) is None
+    )
+
+
+def _tool_problem(entry: Mapping[str, Any], hidden: Mapping[str, str], *, is_simple: bool) -> _Problem | None:
     """`hidden` says which schemas have data that hides something, and below which keyword."""
     match entry.get("execution"):
         case {"taskSupport": "required"}:  # ERA-7
             return _Problem(ReasonCode.TASKS_ONLY, "it runs only as a task, which needs an extension on both sides")
         case _:
             pass
-    for member in _SCHEMAS:
+    for member in () if is_simple else _SCHEMAS:
         if member in entry and member in hidden:
             below = f"what its {member} has below {hidden[member]} holds invisible characters"
             return _Problem(ReasonCode.HIDDEN_DATA, below)

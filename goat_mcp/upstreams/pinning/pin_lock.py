@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +76,22 @@ class LockContent:
         return self.servers.get(server) or ServerPins()
 
 
+@dataclass
+class _Change:
+    """An edit of the lock, and what became of it."""
+
+    edit: Callable[[LockContent], None]
+    result: LockContent | Exception | None = None
+
+    def is_made_in(self, content: LockContent) -> bool:
+        try:
+            self.edit(content)
+        except Exception as problem:  # its own caller hears of it, and not those of the other changes
+            self.result = problem
+            return False
+        return True
+
+
 class PinLock:
     """The lock file of a state directory. `content` is for readers, who must not change it; `change` for writers.
 
@@ -88,6 +105,7 @@ class PinLock:
         self._looked_at = str(self.path)
         self._warn = warn
         self._mutex = threading.Lock()
+        self._waiting: deque[_Change] = deque()
         self._seen: tuple[int, int, int] | None = None
         self._content = LockContent()
         self.only_compares = False
@@ -108,21 +126,51 @@ class PinLock:
         return self._content
 
     def change(self, edit: Callable[[LockContent], None]) -> LockContent:
-        """Edit what the file holds now, and store it. Raises `OSError`. Blocks: for a worker thread."""
+        """Edit what the file holds now, and store it. Raises `OSError`, and what `edit` raises; it may run twice.
+
+        Blocks: for a worker thread.
+        """
         if self.only_compares:
             with self._mutex:
                 content = copy.deepcopy(self._content)
                 edit(content)
                 self._content = content
                 return content
-        with self._mutex, exclusive(self._state.folder() / f"{FILE_NAME}.lock"):
-            content = self._read()
-            if content.distrust == DAMAGED and self.path.exists():
-                self._set_aside()
-            edit(content)
-            write_private(self.path, _written(content), outlasts_power=True)
-            self._content, self._seen = content, self._stat()
-            return content
+        mine = _Change(edit)
+        self._waiting.append(mine)
+        with self._mutex:
+            if mine.result is None:
+                # All that wait by now are written at once: many upstreams are seen for the first time together.
+                together: list[_Change] = []
+                while self._waiting:
+                    together.append(self._waiting.popleft())
+                self._write(together)
+        if isinstance(mine.result, Exception):
+            raise mine.result
+        assert mine.result is not None
+        return mine.result
+
+    def _write(self, changes: list[_Change]) -> None:
+        """Each of them has a result then: what the file holds now, or why it is not in the file."""
+        try:
+            with exclusive(self._state.folder() / f"{FILE_NAME}.lock"):
+                while changes:
+                    content = self._read()
+                    if content.distrust == DAMAGED and self.path.exists():
+                        self._set_aside()
+                    if all(one.is_made_in(content) for one in changes):
+                        break
+                    # The one that could not be made may have made a half of it.
+                    changes = [one for one in changes if one.result is None]
+                else:
+                    return
+                write_private(self.path, _written(content), outlasts_power=True)
+                self._content, self._seen = content, self._stat()
+                for one in changes:
+                    one.result = content
+        except Exception as problem:  # whoever waits for a change hears why it was not stored
+            for one in changes:
+                one.result = problem
 
     def _set_aside(self) -> None:
         """Copied, not moved: were we killed between the two, no lock at all would be a first start."""

@@ -55,6 +55,11 @@ class PinnedResources:
         """Those that are shown as they were pinned, each after its kind."""
         return tuple(f"{KINDS[kind].pin} {name}" for kind, names in self._quarantined.items() for name in names)
 
+    @property
+    def is_outdated(self) -> bool:
+        """As `UpstreamPins.is_outdated`."""
+        return any(self._pins.is_outdated(words.pin) for words in KINDS.values())
+
     def settle(self, kind: PinnedKind, usable: ValidResources) -> Mapping[str, str]:
         """Pin what is seen for the first time, and note what has changed. Returns the hashes of what was listed.
 

@@ -78,6 +78,8 @@ class UpstreamPins:
     _unsaved: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """What could not be written to the lock: pinned for this process."""
     problem: str = ""
+    _looked_at: dict[Kind, object] = field(default_factory=dict["Kind", object])
+    """What the last view of each kind was made of."""
     _first_seen: list[tuple[Kind, ReceivedDefinition]] = field(default_factory=list["tuple[Kind, ReceivedDefinition]"])
     """What has become known since somebody looked at its texts."""
 
@@ -109,6 +111,7 @@ class UpstreamPins:
         if self.is_off:
             return View(tuple(Shown(one.entry, one.sha256, one.is_plain) for one in seen))
         content = self.lock.content()
+        self._looked_at[kind] = self._looks_like(content, kind)
         pins = content.of(self.config.server)
         pinned = {one.name: self._pin(pins, kind, one.name) for one in seen}
         changed = {one.name: pin for one in seen if (pin := pinned[one.name]) and pin != one.sha256}
@@ -132,6 +135,15 @@ class UpstreamPins:
                 shown.append(Shown(entry, pin))
         quarantined = tuple(make_visible(one.name[:200]) for one in seen if one.sha256 and one.name in changed)
         return View(tuple(shown), quarantined, tuple(withheld))
+
+    def is_outdated(self, kind: Kind) -> bool:
+        """Whether another look might show something else: somebody has changed the lock since."""
+        return kind in self._looked_at and self._looked_at[kind] != self._looks_like(self.lock.content(), kind)
+
+    def _looks_like(self, content: LockContent, kind: Kind) -> object:
+        """What a view depends on."""
+        pins = content.of(self.config.server)
+        return content.distrust, pins.pins.get(kind, {}), pins.count < MAX_PINS
 
     def settle(self, kind: Kind, seen: Sequence[ReceivedDefinition], launch: str) -> None:
         """Pin what is seen for the first time, and note what has changed. Blocks: for a worker thread."""

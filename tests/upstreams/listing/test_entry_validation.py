@@ -8,6 +8,7 @@ import pytest
 
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.files.documents.visible_text import hides_something
+from goat_mcp.upstreams.listing import entry_validation
 from goat_mcp.upstreams.listing.entry_validation import valid_entries, valid_resources
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
@@ -117,3 +118,48 @@ def test_honest_items_pass_as_they_are(text: str) -> None:
     prompt = {"name": "p", "title": text, "description": text, "arguments": [{"name": text, "description": text}]}
 
     assert valid_resources("prompts", [prompt]).entries == (prompt,)
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"x": schema}}
+    return schema
+
+
+_DESCRIPTIONS = [
+    *HIDING.values(),
+    *HONEST,
+    "two\nlines\tand \\ \\u202e as text",
+    "a line end\r\nof another system",
+    "\x7f",
+]
+_SCHEMAS: list[dict[str, Any]] = [
+    *(_nested(levels) for levels in (1, 30, 63, 64, 65, 130)),
+    {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"enum": ["\u202e"]}}},
+    {"type": "object", "properties": {"a\u200b": {"type": "string", "description": "\x1b[8m"}}},
+    {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(11_000)}},
+    {"type": "object", "description": "x" * entry_validation.MAX_SCHEMA_BYTES},
+    {"type": "array"},
+]
+
+
+def test_a_definition_that_is_passed_by_one_look_fares_as_by_a_look_at_each_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schemas = [{"type": "object"}, *_SCHEMAS]
+    listed: list[dict[str, Any]] = [
+        *({"name": f"d{at}", "description": text, "inputSchema": schemas[0]} for at, text in enumerate(_DESCRIPTIONS)),
+        *({"name": f"i{at}", "inputSchema": schema} for at, schema in enumerate(schemas)),
+        *({"name": f"o{at}", "inputSchema": {}, "outputSchema": schema} for at, schema in enumerate(schemas)),
+        *({"name": f"m{at}", "inputSchema": {}, "_meta": {"x": text}} for at, text in enumerate(_DESCRIPTIONS)),
+        *({"name": text, "inputSchema": {}} for text in _DESCRIPTIONS),
+    ]
+    by_one_look = valid_entries(listed)
+
+    def never(given: dict[str, Any]) -> bool:
+        return False
+
+    monkeypatch.setattr(entry_validation, "_is_simple", never)
+
+    assert by_one_look == valid_entries(listed)
