@@ -230,8 +230,6 @@ class _ReleasingClient:
     def __init__(self, client: CallingClient, released: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
         self._released = released
-        # The same during the whole call, and looked up several times.
-        self.given, self.log_level, self.notices = client.given, client.log_level, client.notices
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
