@@ -5,7 +5,6 @@ This module is outside `goat_mcp` and imports C modules only: what it costs, eve
 """
 
 import os
-import posix
 import sys
 import time
 
@@ -25,10 +24,19 @@ HANDOVER = "_GOAT_MCP_HANDOVER"
 
 _COMPLETION = "_GOAT_MCP_COMPLETE"
 _OFF = ("0", "false", "no", "off")
-_SHAPES_PYTHON = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "GLIBC_TUNABLES", "OTEL_", "PYDANTIC_", "OPENSSL_")
-"""Variables with these beginnings matter while Python and its libraries start. A resident process serves only those who
-have the same."""
+_SHAPE_START = (
+    *("LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
+    *("LOCPATH", "LD_AUDIT", "LD_BIND_NOW", "LD_LIBRARY_PATH", "LD_PRELOAD", "GLIBC_TUNABLES"),
+    *("OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES", "PYTHON_CPU_COUNT", "PYTHON_GIL"),
+    *("OTEL_PROPAGATORS", "OTEL_PYTHON_CONTEXT", "OTEL_PYTHON_TRACER_PROVIDER", "PYDANTIC_DISABLE_PLUGINS"),
+)
+"""These matter while Python and its libraries start, as do those that `shapes_start` knows by their beginning. A
+resident process serves only those who have the same. Whole names: LANGSMITH_API_KEY must not be among them."""
 _PASSED_ON = ("HOME", "PATH", "XDG_RUNTIME_DIR")
+_COMMAND_MARK = "GOAT_MCP_CALL"
+_DESCRIPTOR_PATHS = ("/dev/fd/", "/proc/self/", "/dev/std")
+_SAME_STATUS = ("Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
+_TERM = 15
 _ENDED_UNSEEN = 70
 
 
@@ -43,8 +51,8 @@ def main() -> None:
             hand_over()
         except NotResident as why:
             os.environ[STARTED] = str(why)
-        except OSError as problem:
-            os.environ[STARTED] = f"the resident process cannot be used: {problem}"
+        except Exception as problem:  # whatever it is, the client is served
+            os.environ[STARTED] = f"the resident process cannot be used: {problem or type(problem).__name__}"
     from goat_mcp.cli.main import main as run
 
     run()
@@ -71,6 +79,18 @@ def hand_over() -> None:
         raise NotResident(f"switched off (--no-resident, {SWITCH}=0)")
     if sys.platform != "linux":
         raise NotResident("only Linux has a resident process")
+    for number in (0, 1, 2):
+        os.fstat(number)  # what is opened next would take the place of one that is closed
+    given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("GOAT_MCP_"))]
+    if any(path in text for text in given for path in _DESCRIPTOR_PATHS):
+        raise NotResident("a setting names an open file of this process")
+    if _COMMAND_MARK in os.environ:
+        raise NotResident("it was started by a command of goat-mcp, which ends all that it starts")
+    if not all(path.startswith("/") for path in (os.environ.get("PYTHONPATH") or "/").split(":")):
+        raise NotResident("PYTHONPATH depends on the current folder")
+    own = _status("self")
+    if own.get("NoNewPrivs") != "0":
+        raise NotResident("it was started with no_new_privs, and may be confined in a way that nobody can see")
     folder = runtime_folder()
     name = build_name()
     from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
@@ -83,14 +103,40 @@ def hand_over() -> None:
         raise NotResident(start_resident(folder, name)) from None
     except TimeoutError:
         raise NotResident("the resident process is too busy") from None
-    if int.from_bytes(server.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8], sys.byteorder) != os.geteuid():
-        raise NotResident("another user listens where the resident process should")
+    peer = server.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
+    check_peer(int.from_bytes(peer[:4], sys.byteorder), int.from_bytes(peer[4:8], sys.byteorder), own)
     try:
         pid = _ask(server)
         server.send(b"g")
+        server.settimeout(None)  # it serves from now on, or says that it does not
+        if (answer := server.recv(1)) != b"s":
+            raise NotResident(f"the resident process did not begin: {_rest(server, answer)}")
     except TimeoutError:
         raise NotResident(f"the resident process did not answer within {TIMEOUT_S * 1000:.0f} ms") from None
     _stand_in_for(server, pid)
+
+
+def check_peer(pid: int, uid: int, own: dict[str, str]) -> None:
+    """Our environment is for nobody who may do less than we, such as a program in a sandbox that made this socket."""
+    if pid == 0:
+        raise NotResident("the resident process is outside the pid namespace of the host's process")
+    if uid != os.geteuid():
+        raise NotResident("another user listens where the resident process should")
+    theirs = _status(str(pid))
+    for name in _SAME_STATUS:
+        if theirs.get(name) != own.get(name):
+            raise NotResident(f"{name} of the process that listens where the resident process should is another")
+    if len(theirs["NSpid"].split()) != len(own["NSpid"].split()):
+        raise NotResident("a process of another PID namespace listens where the resident process should")
+
+
+def _status(process: str) -> dict[str, str]:
+    descriptor = os.open(f"/proc/{process}/status", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = os.read(descriptor, 1 << 14).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
 def connect(server: "socket", folder: str, name: str) -> None:
@@ -110,44 +156,62 @@ def _ask(server: "socket") -> int:
     umask = os.umask(0o77)
     os.umask(umask)
     words = [os.fsencode(word) for word in sys.orig_argv]
-    variables = [name + b"=" + value for name, value in posix.environ.items()]
-    body = b"\0".join([b"%o" % umask, b"%d" % len(sys.argv), b"%d" % len(words)])
+    variables = [name + b"=" + value for name, value in os.environb.items() if name]
+    body = b"\0".join([b"%o" % umask, b"%d" % len(sys.argv), b"%d" % len(words), os.fsencode(sys.path[0])])
     body = b"\0".join([body, *map(os.fsencode, sys.argv), *words, *variables])
     streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, folder))
     server.sendmsg([len(body).to_bytes(8, "big")], [(SOL_SOCKET, SCM_RIGHTS, streams)])
-    server.sendall(body)
     os.close(folder)
+    try:
+        server.sendall(body)
+    except (BrokenPipeError, ConnectionResetError):
+        del body  # it was refused before it was read; the answer says why
     answer = server.recv(5)
     if not answer:
         raise NotResident("the resident process has ended")
     if answer[:1] == b"-":
-        while more := server.recv(4096):
-            answer += more
-        raise NotResident(answer[1:].decode("utf-8", "replace"))
+        raise NotResident(_rest(server, answer))
     return int.from_bytes(answer[1:], "big")
+
+
+def _rest(server: "socket", answer: bytes) -> str:
+    """A line; behind it may be the end of the fork."""
+    while answer[:1] == b"-" and b"\n" not in answer and (more := server.recv(4096)):
+        answer += more
+    return answer[1:].partition(b"\n")[0].decode("utf-8", "replace")
 
 
 def _stand_in_for(server: "socket", pid: int) -> None:
     """Be for the host what the forked process is: pass its signals on, end as that does."""
+    import _thread
+
     if TYPE_CHECKING:
         import signal
     else:
         import _signal as signal  # without the enumerations, which take 4 ms
 
     def pass_on(number: int, frame: object) -> None:
-        try:
-            os.kill(pid, signal.SIGSTOP if number == signal.SIGTSTP else number)
-        except ProcessLookupError:
-            return
+        _send_signal(pid, signal.SIGSTOP if number == signal.SIGTSTP else number)
         if number == signal.SIGTSTP:
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    for number in (1, 2, 3, 10, 12, 15, 18, 20):  # HUP INT QUIT USR1 USR2 TERM CONT TSTP
+    def pass_on_term() -> None:
+        # The server is told who sent it: one that its own commands send does not end it (`processes/stop_signals`).
+        while True:
+            sender = signal.sigwaitinfo((_TERM,)).si_pid
+            if _blocks_term(pid):
+                server.send(sender.to_bytes(4, "big"))
+            else:
+                _send_signal(pid, _TERM)
+
+    _become_undumpable()
+    for number in (1, 2, 3, 10, 12, 18, 20):  # HUP INT QUIT USR1 USR2 CONT TSTP
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, pass_on)
-    _become_undumpable()
+    if signal.getsignal(_TERM) is not signal.SIG_IGN:
+        signal.pthread_sigmask(signal.SIG_BLOCK, (_TERM,))
+        _thread.start_new_thread(pass_on_term, ())
     os.closerange(0, 2)  # the host sees it at once if the server closes them
-    server.settimeout(None)
     try:
         answer = server.recv(5)
     except OSError:
@@ -157,9 +221,26 @@ def _stand_in_for(server: "socket", pid: int) -> None:
         os._exit(_ENDED_UNSEEN)
     code = int.from_bytes(answer[1:], "big", signed=True)
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
+        if -code not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-code, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (-code,))
+        signal.raise_signal(-code)
     os._exit(code)
+
+
+def _send_signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _blocks_term(pid: int) -> bool:
+    """Whether the server serves already. Before that, SIGTERM ends it at once."""
+    try:
+        return bool(int(_status(str(pid))["SigBlk"], 16) >> (_TERM - 1) & 1)
+    except (OSError, KeyError):
+        return False
 
 
 def _become_undumpable() -> None:
@@ -207,14 +288,17 @@ def _exec_detached(folder: str, name: str, lock: int) -> None:
             os.dup2(null, number)
         os.dup2(lock, 3)
         os.set_inheritable(3, True)  # if it was 3 before
-        os.closerange(4, 1 << 16)
+        for number in map(int, os.listdir("/proc/self/fd")):
+            if number > 3:
+                _close(number)
         os.chdir("/")
+        os.umask(0o77)
         # Python found UTF-8 mode in a locale that it has since replaced in our environment.
-        utf8 = ("-X", f"utf8={sys.flags.utf8_mode}")
+        utf8 = f"-Xutf8={sys.flags.utf8_mode}"
         words = [
             sys.executable,
             *_python_options(),
-            *utf8,
+            utf8,
             "-m",
             "goat_mcp.cli.resident.linux_fork_server",
             folder,
@@ -225,6 +309,13 @@ def _exec_detached(folder: str, name: str, lock: int) -> None:
         os._exit(1)
 
 
+def _close(descriptor: int) -> None:
+    try:
+        os.close(descriptor)
+    except OSError:
+        return  # it was that of the list
+
+
 def _python_options() -> list[str]:
     """What Python itself was started with, before the program."""
     options: list[str] = []
@@ -232,15 +323,19 @@ def _python_options() -> list[str]:
     for word in words:
         if not word.startswith("-") or word.startswith(("-m", "-c")):
             break
-        options.append(word)
-        if word in ("-W", "-X"):
-            options.append(next(words, ""))
+        options.append(word + next(words, "") if word in ("-W", "-X") else word)
     return options
 
 
 def resident_environment() -> dict[str, str]:
     """Nothing of one host's secrets: what Python needs to start as it did here."""
-    return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_SHAPES_PYTHON)}
+    return {name: value for name, value in os.environ.items() if name in _PASSED_ON or shapes_start(name)}
+
+
+def shapes_start(name: str) -> bool:
+    """Whether a variable matters before the first line of ours runs."""
+    is_pythons = name.startswith("PYTHON") and "_" not in name
+    return is_pythons or name in _SHAPE_START or name.startswith("MALLOC_")
 
 
 def runtime_folder() -> str:
@@ -250,6 +345,8 @@ def runtime_folder() -> str:
         folder = f"{base}/goat-mcp"
     else:
         home = os.environ.get("HOME") or _home_on_record()
+        if not home.startswith("/"):
+            raise NotResident(f"HOME is no absolute path: {home}")
         folder = f"{home}/.cache/goat-mcp/run"
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -281,8 +378,9 @@ def build_name() -> str:
     home = os.path.dirname(os.path.abspath(__file__))
     parts = [
         *(sys.version, sys.executable, str(sys.flags), sys.getfilesystemencoding(), "\0".join(sys.path[1:])),
+        *(word for word in _python_options() if not word.startswith("-Xutf8")),
         *(os.uname().nodename, str(os.geteuid()), str(os.getegid())),
-        *sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_SHAPES_PYTHON)),
+        *sorted(f"{name}={value}" for name, value in os.environ.items() if shapes_start(name)),
         _seen(__file__),
         *(_seen(path) for path in sys.path[1:]),  # a package that comes or goes changes its folder
         *sorted(_files(f"{home}/goat_mcp")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,14 +41,14 @@ def names() -> list[str]:
     return [name for name, _ in VIEWS if find_spec(f"goat_mcp.server.ui.{name}") is not None]
 
 
-def take(folder: Path) -> list[Path]:
+def take(folder: Path, themes: Sequence[Theme] = THEMES) -> list[Path]:
     """Write `page-VIEW-THEME.png` of each view into `folder`."""
     made: list[Path] = []
     with tempfile.TemporaryDirectory(prefix="g", dir="/tmp") as place, running_browser() as browser:
         desk = new_desk(Path(place) / "ada")
         with morning(desk), desk.page():
             tabs = Tabs(browser, desk)
-            for theme in THEMES:
+            for theme in themes:
                 for name in names():
                     page = tabs("/ui" if name == "now" else f"/ui/{name}", theme, WIDTH)
                     if name == "now":  # a call is shown once it has run for a second

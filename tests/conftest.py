@@ -6,7 +6,9 @@ import gc
 import os
 import signal
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.core import platform, posix
 from goat_mcp.files.search.ripgrep import find_ripgrep
+from goat_mcp.gateway.build import manifests
 from tests import quick_start
 from tests.contract.attack_cases import count_line
 from tests.not_on_windows import NOT_ON_WINDOWS
@@ -37,6 +40,9 @@ os.environ["GOAT_MCP_RESIDENT"] = "0"
 # Nobody answers here: what must be approved does not wait, unless a test says how long.
 ApprovalOptions.model_fields["wait_s"].default = 0.0
 
+# Reading the manifests that come with us is most of building a gateway, and the tests build thousands in one process.
+manifests.shipped = cache(manifests.shipped)
+
 # Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that it ends with them.
 if platform.SYSTEM != "windows":
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -45,6 +51,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 _ROOT = Path(__file__).parents[1]
+_TOGETHER = 10
+"""So many tests of a module are handed to a worker at once."""
 
 
 @pytest.fixture
@@ -82,12 +90,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not is_full() and not any("::" in word for word in config.args):  # who names a test gets it
         left_out = left_out_of_quick_run(items)
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        not_now = set(left_out)
+        items[:] = [item for item in items if item not in not_now]
     for item in items:
         for reason in why_not_here(item):
             item.add_marker(pytest.mark.skip(reason=reason))
-        if item.get_closest_marker("xdist_group") is None and _is_of_a_shared_module(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    _group(items)
+
+
+def _group(items: Sequence[pytest.Item]) -> None:
+    """For each test that is handed out alone, xdist looks at all that were handed out before."""
+    of_module: Counter[Path] = Counter()
+    for item in items:
+        if item.get_closest_marker("xdist_group") is not None:
+            continue
+        name = item.path.stem
+        if not _is_of_a_shared_module(item):
+            name = f"{name}_{of_module[item.path] // _TOGETHER}"
+            of_module[item.path] += 1
+        item.add_marker(pytest.mark.xdist_group(name))
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -420,6 +420,8 @@ def main() -> None:
     os.dup2(2, 1)
     posix.limit_resource("AS", MAX_MEMORY_BYTES)
     posix.limit_resource("CORE", 0)
+    # Only now: Python's own modules are compiled already, elsewhere.
+    sys.pycache_prefix = sys.argv.pop()
     start = json.loads(_first_line(requests))
     worker = Worker(requests, answers, start["config"])
     loop = asyncio.new_event_loop()

@@ -25,7 +25,7 @@ def worker_command(entry: HandlersEntry, environment: Mapping[str, str], compile
     Raises `ToolError(NOT_CONFIGURED)` if Node.js is needed and is not there.
     """
     if entry.language == "python":
-        return (sys.executable, "-P", "-X", f"pycache_prefix={compiled}", str(_PYTHON_WORKER))
+        return (sys.executable, "-P", str(_PYTHON_WORKER), str(compiled))
     node = program_on(environment.get("PATH", ""), "node")
     if node is None:
         raise ToolError(

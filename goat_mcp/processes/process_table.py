@@ -81,6 +81,14 @@ def living_process(pid: int) -> Process | None:
     )
 
 
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP, or as a job of a shell. Linux only."""
+    try:
+        return Path(_PROC, str(pid), "stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    except OSError:
+        return False
+
+
 def ancestors() -> Iterator[int]:
     """The numbers of the processes that this one was started by, the nearest first."""
     seen = {0, os.getpid()}

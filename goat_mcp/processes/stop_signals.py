@@ -61,8 +61,13 @@ class StopSignals:
     def _wait(self) -> None:
         while not self._closed.is_set():
             sender = posix.wait_for_signal(signal.SIGTERM, _POLL_S)
-            if sender is not None and self._counts(sender):
-                self._stop()
+            if sender is not None:
+                self.sent_by(sender)
+
+    def sent_by(self, sender: int) -> None:
+        """A SIGTERM of this process has come, here or to the launcher that stands in for us."""
+        if self._counts(sender):
+            self._stop()
 
     def _stop(self) -> None:
         if not self._closed.is_set():

@@ -138,8 +138,8 @@ async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHand
     adapter = Adapter(gateway, "stdio", tells_newcomers=handoff.greeting is not None)
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
-        with stopping_on_signals(stop, gateway.guard):
-            group.start_soon(_stop_when_gone, host, stop)
+        with stopping_on_signals(stop, gateway.guard) as on_term:
+            group.start_soon(_stop_when_gone, host, stop, on_term)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
@@ -190,8 +190,9 @@ def _nothing_to_close() -> None:
 @contextmanager
 def stopping_on_signals(
     stop: Callable[[], object], guard: ProcessGuard, *, leaving: Callable[[], None] = _nothing_to_close
-) -> Generator[None]:
-    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent.
+) -> Generator[Callable[[int], None]]:
+    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent. Yields what is
+    called with the sender of a SIGTERM that another process has got for us.
 
     After SIGINT the process ends within `LEAVE_AFTER_S`: `leaving` is called, and the guard ends the children.
     If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
@@ -212,7 +213,7 @@ def stopping_on_signals(
 
     if not platform.HAS_SIGNAL_MASKS:
         with _console_signals(lambda: loop.call_soon_threadsafe(interrupted)):
-            yield
+            yield lambda _sender: stop_soon()
         return
     term = StopSignals(stop_soon, guard) if StopSignals.block() else None
     if term is not None:
@@ -221,7 +222,7 @@ def stopping_on_signals(
         loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
-        yield
+        yield term.sent_by if term is not None else lambda _sender: stop_soon()
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         if term is not None:
@@ -239,8 +240,8 @@ def _console_signals(stop: Callable[[], object]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-async def _stop_when_gone(host: HostProcess, stop: Callable[[], None]) -> None:
-    await host.gone()
+async def _stop_when_gone(host: HostProcess, stop: Callable[[], None], on_term: Callable[[int], None]) -> None:
+    await host.gone(on_term)
     stop()
 
 

@@ -35,7 +35,10 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
     return build(tmp_path_factory.mktemp("dist"))
 
 
-@pytest.fixture(scope="module", params=INSTALLERS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.full if name != INSTALLERS[0] else ()) for name in INSTALLERS],
+)
 def home(
     distributions: Distributions, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> MadeUpHome:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -40,12 +41,18 @@ def busy_page_at(browser: Browser, busy_desk: Desk) -> Generator[Tabs]:
         yield tabs
 
 
+def _themes_by_turns() -> Iterator[Any]:
+    """The quick run takes every view in one theme: the first one in the light one, the next one in the dark one."""
+    for number, name in enumerate(TITLES):
+        for turn, theme in enumerate(THEMES):
+            yield pytest.param(name, theme, marks=pytest.mark.full if (number + turn) % 2 else ())
+
+
 def path_of(name: str) -> str:
     return "/ui" if name == "now" else f"/ui/{name}"
 
 
-@pytest.mark.parametrize("name", TITLES)
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("name", "theme"), list(_themes_by_turns()))
 def test_a_view_keeps_its_policy_and_axe_finds_nothing_serious(busy_page_at: Tabs, name: str, theme: Theme) -> None:
     page = busy_page_at(path_of(name), theme)
 

@@ -25,7 +25,7 @@ from goat_mcp.core import posix
 if sys.platform != "linux":
     raise ImportError("only Linux has a resident process")
 
-from goat_mcp.cli.resident.linux_session_start import HostDiffers, become, join_host, read_request
+from goat_mcp.cli.resident.linux_session_start import Host, HostDiffers, become, join_host, read_request
 
 IDLE_S = 600.0
 """Without a session for so long, it ends."""
@@ -43,7 +43,7 @@ class _Session:
     pid: int
     connection: socket.socket
     kill_at_s: float | None = None
-    """Set once its launcher is gone."""
+    """Set once its launcher is gone; then nobody waits at the connection."""
 
 
 @dataclass
@@ -56,6 +56,8 @@ class ForkServer:
     idle_s: float = IDLE_S
     look_s: float = LOOK_S
     _sessions: dict[int, _Session] = field(default_factory=dict[int, _Session])
+    _address: tuple[int, int] = (0, 0)
+    """Device and inode of our socket: whoever removes the folder lets another process have the same path."""
 
     def serve(self) -> Callable[[], None] | None:
         """Returns None when it is to end, and in a fork what the fork is to run."""
@@ -88,7 +90,7 @@ class ForkServer:
             is_outdated = False
             if listener is not None and now_s - looked_s >= self.look_s:
                 looked_s = now_s
-                is_outdated = goat_mcp_launch.build_name() != self.name or not self._is_reachable()
+                is_outdated = goat_mcp_launch.build_name() != self.name or not self._is_ours()
             is_over = signal.SIGTERM in signals or is_outdated or now_s - used_s >= self.idle_s
             if listener is not None and is_over:
                 poll.unregister(listener)
@@ -107,20 +109,25 @@ class ForkServer:
             listener.bind(f"/proc/self/fd/{folder}/{self.name}.new")
             listener.listen(_BACKLOG)
             listener.setblocking(False)
+            self._address = _identity(os.stat(f"{self.name}.new", dir_fd=folder))
             os.rename(f"{self.name}.new", f"{self.name}.sock", src_dir_fd=folder, dst_dir_fd=folder)
             os.truncate(self.lock, 0)  # it came up
         finally:
             os.close(folder)
         return listener
 
-    def _is_reachable(self) -> bool:
-        """Whether launchers still find it: somebody may have removed the folder."""
-        return os.path.exists(f"{self.folder}/{self.name}.sock")
+    def _is_ours(self) -> bool:
+        """Whether launchers still find it: somebody may have removed the folder, and another process made it again."""
+        try:
+            return _identity(os.stat(f"{self.folder}/{self.name}.sock")) == self._address
+        except OSError:
+            return False
 
     def _close(self, listener: socket.socket) -> None:
         """No launcher finds it any more; the next one may start another. Sessions go on."""
-        with suppress(OSError):
-            os.unlink(f"{self.folder}/{self.name}.sock")
+        if self._is_ours():
+            with suppress(OSError):
+                os.unlink(f"{self.folder}/{self.name}.sock")
         listener.close()
         os.close(self.lock)
 
@@ -135,9 +142,11 @@ class ForkServer:
         except OSError:
             return None
         connection.setblocking(True)
-        peer, uid = _peer(connection)
-        if uid != posix.geteuid():
+        if _peer_uid(connection) != posix.geteuid():
             connection.close()
+            return None
+        if len(os.listdir("/proc/self/task")) != 1:  # a fork has this thread only, and perhaps a lock of another
+            _refuse(connection, "the resident process has threads")
             return None
         try:
             pid = os.fork()
@@ -157,7 +166,7 @@ class ForkServer:
         for session in self._sessions.values():
             session.connection.close()
         self._sessions.clear()
-        return _started(connection, peer)
+        return _started(connection)
 
     def _report_ends(self, poll: select.poll) -> None:
         while self._sessions:
@@ -167,7 +176,8 @@ class ForkServer:
             session = self._sessions.pop(pid, None)
             if session is None:
                 continue
-            poll.unregister(session.connection)
+            if session.kill_at_s is None:
+                poll.unregister(session.connection)
             code = os.waitstatus_to_exitcode(status)
             with suppress(OSError):
                 session.connection.sendall(b"x" + code.to_bytes(4, "big", signed=True), socket.MSG_DONTWAIT)
@@ -178,35 +188,34 @@ class ForkServer:
         for session in self._sessions.values():
             if session.kill_at_s is None and session.connection.fileno() in ready:
                 session.kill_at_s = now_s + END_WITHIN_S
-                poll.modify(session.connection, 0)
+                poll.unregister(session.connection)  # its end would be reported again and again
             elif session.kill_at_s is not None and now_s >= session.kill_at_s:
                 # Not reaped yet: the number is still that of the fork.
                 os.kill(session.pid, signal.SIGKILL)
                 session.kill_at_s = now_s + END_WITHIN_S
 
 
-def _started(connection: socket.socket, peer: int) -> Callable[[], None]:
-    """In a fork: what the launcher wants to run, as soon as it says go."""
+def _started(connection: socket.socket) -> Callable[[], None]:
+    """In a fork: what the launcher wants to run, as soon as it says go. Without our `s` it serves by itself."""
     os.setsid()
     connection.settimeout(GO_WITHIN_S)
     try:
+        host = Host.of(connection)
         request = read_request(connection)
-        ignored = join_host(peer)
+        signals = join_host(host)
+        connection.sendall(b"+" + os.getpid().to_bytes(4, "big"))
+        become(request, signals, connection)  # while the launcher reads that
+        if connection.recv(1) != b"g":
+            os._exit(0)
+        connection.sendall(b"s")
     except HostDiffers as why:
         _refuse(connection, str(why))
         os._exit(0)
-    except Exception as problem:  # the launcher serves by itself
+    except Exception as problem:
         _refuse(connection, f"the resident process failed: {problem!r}")
         os._exit(0)
-    connection.sendall(b"+" + os.getpid().to_bytes(4, "big"))
-    try:
-        has_go = connection.recv(1) == b"g"
-    except OSError:
-        has_go = False
-    if not has_go:
-        os._exit(0)  # it serves by itself already
     connection.settimeout(None)
-    become(request, ignored, connection)
+    connection.detach()
     return _run
 
 
@@ -217,25 +226,37 @@ def _run() -> None:
 
 
 def _refuse(connection: socket.socket, why: str) -> None:
+    line = " ".join(why.split())
     with suppress(OSError):
-        connection.sendall(b"-" + why.encode("utf-8", "replace"))
+        connection.sendall(b"-" + line.encode("utf-8", "replace") + b"\n")
     connection.close()
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end."""
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _peer_uid(connection: socket.socket) -> int:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    pid, uid = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
-    return pid, uid
+    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _wake_up(number: int, frame: object) -> None:
     """The loop reads the number from the wake-up descriptor."""
 
 
+def _forget_host_signals() -> None:
+    """What the first host blocked or ignored is nothing to the others."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python ignores these two
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def main(folder: str, name: str) -> None:
     """Serve until there is no need any more; in each fork, be a `goat-mcp` of its own. Descriptor 3 holds the lock."""
     os.set_inheritable(3, False)
+    _forget_host_signals()
     sys.path[0] = os.path.dirname(sys.executable)  # as for the console script, not the current folder
     gc.disable()
     preload()

@@ -8,6 +8,7 @@ import array
 import locale
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -25,18 +26,53 @@ _STREAMS = 3
 _MAX_BODY = 8 * 1024 * 1024
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 _SAME_STATUS = (
-    *("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"),
-    *("Seccomp_filters", "Cpus_allowed", "Mems_allowed"),
+    *("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Seccomp", "Seccomp_filters"),
+    *("Speculation_Store_Bypass", "SpeculationIndirectBranch", "Cpus_allowed", "Mems_allowed"),
 )
 """What decides what a process may do. A fork that differed would give a confined program an unconfined server."""
-_SAME_FILES = ("attr/current", "oom_score_adj")
-_KEPT_IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_SAME_FILES = ("attr/current", "loginuid", "sessionid", "oom_score_adj", "personality")
+_SO_PEERPIDFD = 77
+"""Linux 6.5"""
 _NICE, _POLICY = 16, 38
 """Fields of `/proc/PID/stat` after the name."""
 
 
 class HostDiffers(Exception):
     """Why a fork cannot be what the host started."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """The process that connected. `pidfd` is readable once it has ended; from then on its number can be another's."""
+
+    pid: int
+    pidfd: int
+
+    @classmethod
+    def of(cls, connection: socket.socket) -> Host:
+        """Raises `HostDiffers` if it is gone already."""
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid = int.from_bytes(credentials[:4], sys.byteorder)
+        try:
+            pidfd = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
+            os.set_inheritable(pidfd, False)
+        except OSError:  # an older kernel: since it connected, a moment has passed
+            try:
+                pidfd = os.pidfd_open(pid)
+            except OSError as problem:
+                raise HostDiffers(f"the host's process cannot be seen from here: {problem.strerror}") from None
+        return cls(pid, pidfd)
+
+    def has_ended(self) -> bool:
+        return bool(select.select([self.pidfd], [], [], 0)[0])
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the host's process ignores and blocks, as masks."""
+
+    ignored: int
+    blocked: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +83,8 @@ class Request:
     original_arguments: list[str]
     environment: Mapping[bytes, bytes]
     umask: int
+    first_path: str
+    """Where Python looks for modules first: the folder of the program, or with `-m` the current one."""
     descriptors: list[int]
 
 
@@ -67,40 +105,49 @@ def read_request(connection: socket.socket) -> Request:
         if not (data := connection.recv(min(size - len(body), 1 << 16))):
             raise HostDiffers("the launcher's request is not whole")
         body += data
-    umask, arguments, original, *words = bytes(body).split(b"\0")
+    umask, arguments, original, first_path, *words = bytes(body).split(b"\0")
     first, second = int(arguments), int(arguments) + int(original)
-    variables = (word.partition(b"=") for word in words[second:] if b"=" in word)
+    variables = (word.partition(b"=") for word in words[second:] if b"=" in word[1:])
     return Request(
         [os.fsdecode(word) for word in words[:first]],
         [os.fsdecode(word) for word in words[first:second]],
         {name: value for name, _, value in variables},
         int(umask, 8),
+        os.fsdecode(first_path),
         list(descriptors),
     )
 
 
-def join_host(pid: int) -> int:
-    """Compare the host's process with this one, and take its limits and its control group. Returns the mask of signals
-    that it ignores. Raises `HostDiffers`, also if the kernel does not tell."""
-    theirs, ours = f"/proc/{pid}", "/proc/self"
+def join_host(host: Host) -> Signals:
+    """Compare the host's process with this one, and take its limits and its control group. Raises `HostDiffers`, also
+    if the kernel does not tell."""
+    theirs, ours = f"/proc/{host.pid}", "/proc/self"
     try:
-        _check(theirs, ours)
+        check(theirs, ours)
         for limit in _limits():
-            if (values := resource.prlimit(pid, limit)) != resource.getrlimit(limit):
+            if (values := resource.prlimit(host.pid, limit)) != resource.getrlimit(limit):
                 _set_limit(limit, values)
         _join_cgroup(_text(f"{theirs}/cgroup"), _text(f"{ours}/cgroup"))
-        return int(_status(theirs)["SigIgn"], 16)
+        status = _status(theirs)
+        signals = Signals(int(status["SigIgn"], 16), int(status["SigBlk"], 16))
     except OSError as problem:
         raise HostDiffers(f"the host's process cannot be compared: {problem}") from None
+    if host.has_ended():
+        raise HostDiffers("the host's process ended while it was compared")
+    os.close(host.pidfd)
+    return signals
 
 
-def _check(theirs: str, ours: str) -> None:
+def check(theirs: str, ours: str) -> None:
+    """Compare two processes, as their folders below `/proc`. Raises `HostDiffers`, and `OSError` if one is not seen."""
+    status, own = _status(theirs), _status(ours)
+    if status.get("NoNewPrivs") != "0":
+        raise HostDiffers("the host's process has no_new_privs, and may be confined in a way that nobody can see")
     for kind in _NAMESPACES:
         if os.readlink(f"{theirs}/ns/{kind}") != os.readlink(f"{ours}/ns/{kind}"):
             raise HostDiffers(f"the host's process has a {kind} namespace of its own")
     if not os.path.samestat(os.stat(f"{theirs}/root"), os.stat(f"{ours}/root")):
         raise HostDiffers("the host's process has a root directory of its own")
-    status, own = _status(theirs), _status(ours)
     for name in _SAME_STATUS:
         if status.get(name) != own.get(name):
             raise HostDiffers(f"{name} of the host's process is another")
@@ -111,8 +158,6 @@ def _check(theirs: str, ours: str) -> None:
     for field, what in ((_NICE, "nice value"), (_POLICY, "scheduling policy")):
         if stat[field] != own_stat[field]:
             raise HostDiffers(f"the {what} of the host's process is another")
-    if len(os.listdir(f"{ours}/task")) != 1:
-        raise HostDiffers("the resident process has threads")
 
 
 def _set_limit(limit: int, values: tuple[int, int]) -> None:
@@ -133,7 +178,7 @@ def _join_cgroup(theirs: str, ours: str) -> None:
         raise HostDiffers("the host's process is in another control group") from None
 
 
-def become(request: Request, ignored: int, connection: socket.socket) -> None:
+def become(request: Request, signals: Signals, connection: socket.socket) -> None:
     """Take the place of the host's process. What is left of the resident process is what it has imported."""
     *streams, folder = request.descriptors
     for number, descriptor in enumerate(streams):
@@ -142,15 +187,18 @@ def become(request: Request, ignored: int, connection: socket.socket) -> None:
     os.fchdir(folder)
     os.close(folder)
     os.umask(request.umask)
-    for number in _KEPT_IGNORED:
-        if ignored >> (number - 1) & 1:
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signals.ignored >> (number - 1) & 1:
             signal.signal(number, signal.SIG_IGN)
-        elif number != signal.SIGINT:
-            signal.signal(number, signal.SIG_DFL)
+        else:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    blocked = {number for number in signal.valid_signals() if signals.blocked >> (number - 1) & 1}
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     os.environ.clear()
     os.environb.update(request.environment)
     os.environ[STARTED] = "resident"
-    os.environ[LAUNCHER] = str(connection.detach())
+    os.environ[LAUNCHER] = str(connection.fileno())
+    sys.path[0] = request.first_path
     sys.argv[:] = request.arguments
     sys.orig_argv[:] = request.original_arguments
     time.tzset()
