@@ -25,7 +25,7 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.sharing.multiplexer import Id
-from goat_mcp.upstreams.sharing.runtime_folder import OwnedSocket, peer_of
+from goat_mcp.upstreams.sharing.runtime_folder import OwnedSocket, is_confined_as_we_are, peer_of
 from goat_mcp.upstreams.sharing.shared_launch import Opening, SharedLaunch, opening_in
 from goat_mcp.upstreams.sharing.shared_process import SharedProcess
 from goat_mcp.upstreams.status import ReasonCode
@@ -182,6 +182,9 @@ class Broker:
     async def _serve_session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int) -> None:
         opening = opening_in(loads(await reader.readline()))
         session = _Session(writer, opening, pid)
+        if not is_confined_as_we_are(pid):
+            session.tell("refused", {"why": "this goat-mcp is confined in another way than the broker"})
+            return
         shared = self._shared.setdefault(opening.launch, _Shared(opening.launch, RetryPolicy(self._retry_limits)))
         shared.has_asked = shared.has_asked or opening.asks
         try:

@@ -79,7 +79,7 @@ class _SharedPipes(ChildPipes):
     def __init__(self, link: StdioTransport, control: str, learn_asks: Callable[[], None]) -> None:
         super().__init__(link)
         self.opened = asyncio.Event()
-        self.failure: StartFailure | None = None
+        self.failure: StartFailure | NotShared | None = None
         self._control = control
         self._learn_asks = learn_asks
 
@@ -115,6 +115,9 @@ class _SharedPipes(ChildPipes):
                 self.opened.set()
             case "failed":
                 self.failure = StartFailure(ReasonCode(facts["reason_code"]), facts["message"])
+                self.opened.set()
+            case "refused":
+                self.failure = NotShared(facts["why"])
                 self.opened.set()
             case "fault":
                 data = link.marks.mark(Fault(FaultKind(facts["kind"]), facts["detail"]))
