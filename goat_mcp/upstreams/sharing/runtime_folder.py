@@ -18,6 +18,7 @@ from pathlib import Path
 
 import goat_mcp_launch
 from goat_mcp.core import platform, posix
+from goat_mcp.processes.linux_confinement import why_confined
 
 IS_SUPPORTED = platform.HAS_PROC
 """Whether a socket tells who is at its other end, and any path of one can be used."""
@@ -68,14 +69,9 @@ def is_confined_as_we_are(pid: int) -> bool:
     """Whether a process may do as much as this one. What runs in a sandbox must not have others start programs outside
     of it, nor get what is meant for them. False for one that cannot be seen."""
     try:
-        return _confinement(pid) == _confinement(os.getpid())
+        return not why_confined(f"/proc/{pid}")
     except OSError:
         return False
-
-
-def _confinement(pid: int) -> list[str]:
-    lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
-    return [line for line in lines if line.startswith(("NoNewPrivs:", "Seccomp:"))]
 
 
 class OwnedSocket:
