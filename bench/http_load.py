@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,8 +35,9 @@ class HttpLoad:
     """With `_ID` where the id goes: calls of one session must not share one."""
     expected: bytes
 
-    async def run(self, total: int, at_once: int) -> None:
-        """Make `total` calls over `at_once` connections, each of which has one call open at any time.
+    async def run(self, total: int, at_once: int, together: asyncio.Barrier | None = None) -> list[float]:
+        """Make `total` calls over `at_once` connections, each of which has one call open at any time. Returns how long
+        each took, in ms. With `together` the first call waits until all who share it are connected.
 
         Raises `HttpFailure` for an answer without the expected bytes, `TimeoutError` for none.
         """
@@ -46,7 +48,7 @@ class HttpLoad:
             if status != 200 or self.expected not in body:
                 raise HttpFailure(f"{self.host}:{self.port} answered {status}: {body[:300]!r}")
 
-        await _over_connections(self.host, self.port, total, at_once, call)
+        return await _over_connections(self.host, self.port, total, at_once, call, together)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class SseLoad:
     body: bytes
     expected: bytes
 
-    async def run(self, total: int, at_once: int) -> None:
+    async def run(self, total: int, at_once: int, together: asyncio.Barrier | None = None) -> list[float]:
         """Open a session, and do as `HttpLoad.run`."""
         async with self._session() as session:
 
@@ -69,7 +71,7 @@ class SseLoad:
                 if self.expected not in (event := await answer):
                     raise HttpFailure(f"{self.host}:{self.port} answered {event[:300]!r}")
 
-            await _over_connections(self.host, self.port, total, at_once, call)
+            return await _over_connections(self.host, self.port, total, at_once, call, together)
 
     @asynccontextmanager
     async def _session(self) -> AsyncGenerator[_SseSession]:
@@ -131,20 +133,30 @@ async def _over_connections(
     total: int,
     at_once: int,
     call: Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]],
-) -> None:
+    together: asyncio.Barrier | None = None,
+) -> list[float]:
+    took_ms: list[float] = []
     ids = iter(range(_FIRST_ID, _FIRST_ID + total))
 
     async def one_connection() -> None:
         reader, writer = await asyncio.open_connection(host, port)
         try:
+            if together is not None:
+                await together.wait()
             for number in ids:
+                if reader.at_eof():  # a server may end a connection that had nothing to do
+                    writer.close()
+                    reader, writer = await asyncio.open_connection(host, port)
+                begun = time.perf_counter()
                 await call(reader, writer, number)
+                took_ms.append((time.perf_counter() - begun) * 1000)
         finally:
             writer.close()
 
     async with asyncio.timeout(ANSWER_TIMEOUT_S), asyncio.TaskGroup() as group:
         for _ in range(at_once):
             group.create_task(one_connection())
+    return took_ms
 
 
 def sse_load(url: str, tool: str, arguments: Mapping[str, object], expected: bytes) -> SseLoad:

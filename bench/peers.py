@@ -44,7 +44,7 @@ def bare_fastmcp() -> list[str]:
 
 
 def fastmcp(listen: str, *target: str) -> list[str]:
-    """FastMCP's proxy, on `stdio` or a port, before a URL or a command."""
+    """FastMCP's proxy, on `stdio` or a port, before a URL, a file of `mcpServers` or a command."""
     return script("fastmcp_proxy", listen, *target, python=FASTMCP_PYTHON)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,8 @@ SUBJECTS: Mapping[str, str] = {
     "throughput": "64 upstream calls at a time, against FastMCP's proxy",
     "cold_start": "upstreams that were never seen: process start to the full list, beside mcp-hub",
     "many_upstreams": "50 upstreams of 20 tools: the first list, and a call among them",
+    "growth_upstreams": "start, first list and one call with 1, 10 and 50 upstreams",
+    "growth_clients": "one call with 1, 50 and 200 clients at a time, over HTTP",
     "large_upstream": "the list of one upstream with 5,000 tools, against the direct list",
 }
 LOAD_PER_CORE = 1.5
@@ -49,6 +52,7 @@ LATEST = BENCH / "results" / "latest.json"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # what was started is ended first
     if missing := missing_peers():
         print(f"not measured: {', '.join(missing)}; `make bench-peers` installs them", file=sys.stderr)
     outcomes: list[Outcome] = []

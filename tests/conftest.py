@@ -22,6 +22,7 @@ from goat_mcp.gateway.build import manifests
 from tests import quick_start
 from tests.contract.attack_cases import count_line
 from tests.not_on_windows import NOT_ON_WINDOWS
+from tests.quick_start import login_path
 from tests.repetitions import examples, is_full
 from tests.resident_processes import end_residents_below
 
@@ -42,6 +43,8 @@ ApprovalOptions.model_fields["wait_s"].default = 0.0
 
 # Reading the manifests that come with us is most of building a gateway, and the tests build thousands in one process.
 manifests.shipped = cache(manifests.shipped)
+
+login_path.ask_once()
 
 # Under `nohup`, or behind a script's `&`, a test run ignores these, and so would the programs that it ends with them.
 if platform.SYSTEM != "windows":

@@ -29,6 +29,7 @@ from goat_mcp.server.restart_handoff import DRAIN_S, RestartHandoff, StdioHandof
 from goat_mcp.server.stdio.transport import stdio_streams
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.upstreams import FIRST_LIST_WAIT_S
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
@@ -253,7 +254,11 @@ async def publish_status(gateway: Gateway) -> None:
     """
     with anyio.move_on_after(FIRST_WRITE_S):
         await gateway.first_list.wait()
-        await anyio.sleep(AFTER_THE_LIST_S)
+    if gateway.upstreams.anyone_listed:
+        # Upstreams that were never seen are on their way into the list: what this loads would take their time.
+        with anyio.move_on_after(FIRST_LIST_WAIT_S):
+            await gateway.first_list.wait()
+            await anyio.sleep(AFTER_THE_LIST_S)
     await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
     from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher

@@ -113,7 +113,7 @@ class Upstreams:
         self._make: Callable[[UpstreamConfig], Upstream] = make
         self._upstreams: list[Upstream] = [make(config) for config in configs]
         self._first_list_until_s: dict[Upstream, float] = {}
-        self._anyone_listed = False
+        self.anyone_listed = False
         self._first_offers_until_s: float | None = None
         self._resources: dict[frozenset[str], McpResources] = {}
         registry.declare(*(config.source for config in configs))
@@ -252,7 +252,7 @@ class Upstreams:
                 self._group.start_soon(self._drain, upstream)
             for upstream in new:
                 self._group.start_soon(self._run, upstream)
-                if self._anyone_listed and not upstream.is_known:
+                if self.anyone_listed and not upstream.is_known:
                     # Clients that have a list already hear of what it offers.
                     self._group.start_soon(upstream.first_outcome)
                 if self._first_offers_until_s is not None:
@@ -292,7 +292,7 @@ class Upstreams:
         over, return at once: changes reach clients as `list_changed`.
         """
         self._show_pinned()
-        self._anyone_listed = True
+        self.anyone_listed = True
         unseen = [one for one in self._upstreams if not one.is_known and shows(one.config.server)]
         now_s = time.monotonic()
         until_s = [self._first_list_until_s.setdefault(upstream, now_s + max_wait_s) for upstream in unseen]

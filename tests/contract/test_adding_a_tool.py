@@ -63,7 +63,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = copy / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, target)  # with what is compiled already
         else:
             shutil.copy(ROOT / name, target)
     # The steps; the fourth file would be the tool's test.

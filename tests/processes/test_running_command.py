@@ -328,6 +328,7 @@ async def test_what_was_once_seen_with_a_parent_of_the_command_ends_with_it(
     assert set(guard.watched) == set(guard.forgotten)
 
 
+@pytest.mark.matrix
 async def test_many_commands_in_the_background_take_no_thread_each(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

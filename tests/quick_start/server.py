@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.quick_start import login_path
+
 _MODULES_OF_TEST_SERVERS = ("mcp.server.lowlevel", "mcp.server.stdio", "mcp.server.mcpserver", "uvicorn")
 _NOT_IMPORTED = ("goat_mcp.__main__",)
 
@@ -35,6 +37,7 @@ class Request:
 def main(address: str) -> None:
     gc.disable()
     _import_everything()
+    login_path.ask_once(ahead=True)
     gc.collect()
     gc.freeze()
     gc.enable()

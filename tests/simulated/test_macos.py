@@ -30,7 +30,7 @@ ONE_FILE_PER_AREA = (
     "tests/upstreams/test_downloads.py",
     "tests/state/test_database.py",
     "tests/calls/test_pipeline.py",
-    "tests/cli/test_secret.py",
+    "tests/cli/test_approvals.py",
 )
 LOOK = """
 import ctypes, errno, fcntl, json, os, pathlib, shutil, signal, subprocess, sys, tempfile
@@ -127,7 +127,7 @@ def test_what_is_listed_exists_and_has_a_reason(listed: str) -> None:
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@pytest.mark.xdist_group("simulated macos")
+@pytest.mark.xdist_group("simulated_macos")
 def test_a_file_of_each_area_passes_there() -> None:
     done = on_a_mac("-m", "pytest", "-n", "0", "-p", "tests.simulated.mac_tests", *ONE_FILE_PER_AREA, timeout_s=300)
 

@@ -12,9 +12,12 @@ def main(folder: str, name: str, idle_s: str = "") -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
-    from goat_mcp.upstreams.sharing.broker import IDLE_S, run_broker  # after the fork: our starter waits for that alone
+    # After the fork, which is all that our starter waits for.
+    from goat_mcp.cli.serve import become_undumpable
+    from goat_mcp.upstreams.sharing.broker import IDLE_S, run_broker
     from goat_mcp.upstreams.sharing.runtime_folder import owned_socket
 
+    become_undumpable()  # launches hold values of secrets
     owned = owned_socket(Path(folder), name)
     if owned is not None:
         run_broker(owned, idle_s=float(idle_s) if idle_s else IDLE_S)

@@ -34,6 +34,10 @@ _MODULES = (
     "goat_mcp.gateway.status.log_files",
     "goat_mcp.gateway.status.process_files",
     "goat_mcp.gateway.status.requests",
+    "goat_mcp.upstreams.calls.subscriptions",
+    "goat_mcp.upstreams.config.entry_parser",
+    "goat_mcp.upstreams.listing.entry_validation",
+    "goat_mcp.upstreams.listing.suspicious_texts",
     "goat_mcp.upstreams.transports.connect",
 )
 

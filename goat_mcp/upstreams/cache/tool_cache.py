@@ -27,6 +27,7 @@ from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
     from goat_mcp.upstreams.listing.entry_validation import ValidEntries
+    from goat_mcp.upstreams.listing.paging import Listed
     from goat_mcp.upstreams.transports.connection import Connection
 
 
@@ -121,8 +122,6 @@ class ToolCache:
             return await self._refresh(connection, version, timeout_s, shows)
 
     async def _refresh(self, connection: Connection, version: str, timeout_s: float, shows: bool) -> str:
-        from goat_mcp.upstreams.listing.entry_validation import valid_entries
-
         try:
             with anyio.fail_after(timeout_s):
                 listing = await connection.list_tools()
@@ -130,14 +129,12 @@ class ToolCache:
             return f"it did not list its tools within {timeout_s:g} s"
         except (UpstreamError, TransportFault) as error:
             return f"it did not list its tools: {error}"
-        # Checking thousands of schemas takes a while; calls go on meanwhile.
-        usable = await anyio.to_thread.run_sync(valid_entries, listing.entries)
+        # Checking and storing thousands of tools takes a while; calls go on meanwhile.
+        usable, withheld, seen = await anyio.to_thread.run_sync(self._taken, listing, version, shows)
         if not shows:
-            await anyio.to_thread.run_sync(self._settled, usable)
             return ""
-        self._unusable, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
+        self._unusable, self.shortened, self.truncated = withheld, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
-        self._unusable += tuple(RejectedEntry(name, why, ReasonCode.GATEWAY_CYCLE) for name, why in listing.cyclic)
         self.cyclic = (
             f"{len(listing.cyclic)} of its tools have come from here and are withheld" if listing.cyclic else ""
         )
@@ -146,11 +143,28 @@ class ToolCache:
         self.ttl_ms = listing.ttl_ms or 0
         if self._is_closed:
             return ""
-        seen = await anyio.to_thread.run_sync(self._settled, usable)
-        self._store(seen, version)
         self._has_unapproved = False
         self._publish(seen)
         return ""
+
+    def _taken(
+        self, listing: Listed, version: str, shows: bool
+    ) -> tuple[ValidEntries, tuple[RejectedEntry, ...], tuple[ReceivedDefinition, ...]]:
+        """What came, checked, pinned and, if it will be shown, stored: what can be used, what cannot, and what is seen.
+
+        For a worker thread.
+        """
+        from goat_mcp.upstreams.listing.entry_validation import valid_entries
+
+        usable = valid_entries(listing.entries)
+        cyclic = (RejectedEntry(name, why, ReasonCode.GATEWAY_CYCLE) for name, why in listing.cyclic)
+        withheld = (*usable.withheld, *cyclic)
+        if self._is_closed:
+            return usable, withheld, ()
+        seen = self._settled(usable)
+        if shows:
+            self._store(seen, version, withheld)
+        return usable, withheld, seen
 
     def why_missing(self, exposed: str) -> ToolError | None:
         """Where what clients would call `exposed` is withheld until somebody approves it: that."""
@@ -216,10 +230,10 @@ class ToolCache:
         if not self._is_closed:
             self._registry.replace_source(self._config.source, tools)
 
-    def _store(self, seen: tuple[ReceivedDefinition, ...], version: str) -> None:
+    def _store(self, seen: tuple[ReceivedDefinition, ...], version: str, withheld: tuple[RejectedEntry, ...]) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""
         entries, hashes = tuple(one.entry for one in seen), tuple(one.sha256 for one in seen)
-        catalog = StoredCatalog(version, entries, hashes, self._unusable, tuple(one.is_plain for one in seen))
+        catalog = StoredCatalog(version, entries, hashes, withheld, tuple(one.is_plain for one in seen))
         if catalog == self._stored or self._pins.lock.only_compares:
             # What was only compared waits nowhere: the next start must see it as new.
             return

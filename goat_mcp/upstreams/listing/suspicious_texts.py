@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
-from goat_mcp.files.documents.visible_text import drop_hidden, hides_something
+from goat_mcp.files.documents.visible_text import drop_hidden, hides_something, make_visible
 
 MAX_CHARS = 200_000
 """Of one definition; what comes after them is not looked at."""
@@ -159,21 +159,36 @@ def why_suspicious(definition: Any, server: str = "") -> tuple[str, ...]:
     The definition may be as its upstream sent it, or with what hides in it made visible.
     """
     try:
-        text = _joined(definition)
+        text = _joined(definition)[:MAX_CHARS]
         found = [HIDES] if hides_something(definition) or _TAGS.search(text) else []
     except RecursionError:
         return ("is nested too deeply to be looked at",)
+    return (*found, *_said_in(text, server))
+
+
+def are_unsuspicious(definitions: Sequence[Any], server: str) -> bool:
+    """Whether one look at all of them together shows that `why_suspicious` finds nothing in any. Most are so."""
+    try:
+        text = _joined(definitions)
+    except RecursionError:
+        return False
+    is_seen_whole = len(text) <= MAX_CHARS and make_visible(text) is text and not _TAGS.search(text)
+    return is_seen_whole and not _said_in(text, server)
+
+
+def _said_in(text: str, server: str) -> list[str]:
     plain = _plain(text)
+    found: list[str] = []
     for what, words, pattern in _PATTERNS:
         if what not in found and any(word in plain for word in words) and pattern.search(plain):
             found.append(what)
     if server and any(mention[1] != server for mention in _CANONICAL.finditer(text)):
         found.append("names a tool of another server")
-    return tuple(found)
+    return found
 
 
 def _joined(definition: Any) -> str:
-    return "\n".join(_texts(definition))[:MAX_CHARS]
+    return "\n".join(_texts(definition))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -185,8 +185,10 @@ class UpstreamPins:
             await anyio.to_thread.run_sync(self._scan, first)
 
     def _scan(self, first: Sequence[tuple[Kind, ReceivedDefinition]]) -> None:
-        from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
+        from goat_mcp.upstreams.listing.suspicious_texts import are_unsuspicious, why_suspicious
 
+        if are_unsuspicious([one.original for _, one in first], self.config.server):
+            return
         found: dict[str, tuple[str, ...]] = {}
         for kind, one in first:
             if why := why_suspicious(one.original, self.config.server):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -24,7 +24,7 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.sharing.multiplexer import Id
-from goat_mcp.upstreams.sharing.runtime_folder import OwnedSocket, peer_of
+from goat_mcp.upstreams.sharing.runtime_folder import OwnedSocket, is_confined_as_we_are, peer_of
 from goat_mcp.upstreams.sharing.shared_launch import Opening, SharedLaunch, opening_in
 from goat_mcp.upstreams.sharing.shared_process import SharedProcess
 from goat_mcp.upstreams.status import ReasonCode
@@ -180,6 +180,9 @@ class Broker:
     async def _serve_session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int) -> None:
         opening = opening_in(loads(await reader.readline()))
         session = _Session(writer, opening, pid)
+        if not is_confined_as_we_are(pid):
+            session.tell("refused", {"why": "this goat-mcp is confined in another way than the broker"})
+            return
         shared = self._shared.setdefault(opening.launch, _Shared(opening.launch, RetryPolicy(self._retry_limits)))
         shared.has_asked = shared.has_asked or opening.asks
         try:
@@ -294,5 +297,8 @@ def run_broker(owned: OwnedSocket, *, idle_s: float = IDLE_S) -> None:
 
     For a fork, too: nothing of the process that was forked is used but what it has imported.
     """
-    with suppress(KeyboardInterrupt):
-        asyncio.run(Broker(owned, guard=ProcessGuard(), idle_s=idle_s).run())
+    # Servers block the signals that end them, and whoever they start inherits that.
+    posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    asyncio.run(Broker(owned, guard=ProcessGuard(), idle_s=idle_s).run())

@@ -69,8 +69,9 @@ def connected(folder: Path, name: str) -> socket.socket:
         one.setblocking(False)
         with _address(folder, name) as address:
             one.connect(address)
-        if peer_of(one)[1] != posix.geteuid():
-            raise PermissionError(errno.EPERM, "the socket belongs to another user", name)
+        pid, user = peer_of(one)
+        if user != posix.geteuid() or not is_confined_as_we_are(pid):
+            raise PermissionError(errno.EPERM, "another user or a sandbox listens there", name)
     except BaseException:
         one.close()
         raise
@@ -81,6 +82,20 @@ def peer_of(one: socket.socket) -> tuple[int, int]:
     """The process and the user at the other end."""
     pid, uid, _ = struct.unpack("3i", one.getsockopt(socket.SOL_SOCKET, _SO_PEERCRED, struct.calcsize("3i")))
     return pid, uid
+
+
+def is_confined_as_we_are(pid: int) -> bool:
+    """Whether a process may do as much as this one. What runs in a sandbox must not have others start programs outside
+    of it, nor get what is meant for them. False for one that cannot be seen."""
+    try:
+        return _confinement(pid) == _confinement(os.getpid())
+    except OSError:
+        return False
+
+
+def _confinement(pid: int) -> list[str]:
+    lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
+    return [line for line in lines if line.startswith(("NoNewPrivs:", "Seccomp:"))]
 
 
 class OwnedSocket:

@@ -22,7 +22,8 @@ from goat_mcp.upstreams.sharing.broker import MAX_LINE_BYTES
 from goat_mcp.upstreams.sharing.broker_start import StartBroker, broker_connection
 from goat_mcp.upstreams.sharing.shared_launch import Opening, SharedLaunch, member, sorted_environment
 from goat_mcp.upstreams.status import ReasonCode, SharingStatus
-from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES, ChildPipes, Inbox, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES, ChildPipes, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.frames import FrameReader, encode
 from goat_mcp.upstreams.transports.stdio_transport import child_environment
 
@@ -78,7 +79,7 @@ class _SharedPipes(ChildPipes):
     def __init__(self, link: StdioTransport, control: str, learn_asks: Callable[[], None]) -> None:
         super().__init__(link)
         self.opened = asyncio.Event()
-        self.failure: StartFailure | None = None
+        self.failure: StartFailure | NotShared | None = None
         self._control = control
         self._learn_asks = learn_asks
 
@@ -114,6 +115,9 @@ class _SharedPipes(ChildPipes):
                 self.opened.set()
             case "failed":
                 self.failure = StartFailure(ReasonCode(facts["reason_code"]), facts["message"])
+                self.opened.set()
+            case "refused":
+                self.failure = NotShared(facts["why"])
                 self.opened.set()
             case "fault":
                 data = link.marks.mark(Fault(FaultKind(facts["kind"]), facts["detail"]))

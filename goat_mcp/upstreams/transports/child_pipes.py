@@ -10,7 +10,6 @@ upstreams ask go through the dispatcher. Starting and stopping the process is in
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -26,6 +25,7 @@ from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.status import STDERR_ENDS, SharingStatus
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.frames import FrameReader, encode, encode_frame
 from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
@@ -104,8 +104,6 @@ class DirectDispatch:
 
 STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
-_MAX_QUEUED = 256
-"""Messages parsed but not yet taken; past this the pipe is not read, so that a flood stays in the kernel."""
 _UNASKED_PER_S = 2_000.0
 _UNASKED_AT_ONCE = 1_000.0
 """What is read of a process beyond its answers, so that a flood costs a fifth of a core and no more: a line of junk
@@ -172,69 +170,6 @@ class StdioTransport:
 
     def stderr_text(self) -> str:
         return self.stderr_tail.decode("utf-8", "replace").strip()
-
-
-class Inbox:
-    """The read stream: messages in arrival order, then the end."""
-
-    def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
-        self._messages: deque[SessionMessage] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._ended = False
-        self._paused = False
-        self._pause, self._resume = pause, resume
-
-    def put(self, message: SessionMessage) -> None:
-        self._messages.append(message)
-        if len(self._messages) > _MAX_QUEUED and not self._paused:
-            self._paused = True
-            self._pause()
-        self._wake()
-
-    def end(self) -> None:
-        self._ended = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        while not self._messages:
-            if self._ended:
-                raise anyio.EndOfStream
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        message = self._messages.popleft()
-        if self._paused and len(self._messages) < _MAX_QUEUED // 2:
-            self._paused = False
-            self._resume()
-        return message
-
-    def __aiter__(self) -> Inbox:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def aclose(self) -> None:
-        self._messages.clear()
-        self.end()
-
-    async def __aenter__(self) -> Inbox:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
 
 
 class Outbox:

@@ -27,8 +27,9 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, NotShared, StartFailure,
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
-from goat_mcp.upstreams.transports.child_pipes import Inbox, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.connection import Connection
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0

@@ -29,7 +29,8 @@ from goat_mcp.processes.windows_program import program_start
 from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.status import ReasonCode
-from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Inbox, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.frames import FrameReader
 
 CLOSE_WAIT_S = 2.0

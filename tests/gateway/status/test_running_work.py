@@ -25,6 +25,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.gateway.status.requests import RequestKind, UserRequest
 from goat_mcp.gateway.status.running_work import RunningWork
+from goat_mcp.server import run
 from goat_mcp.server.run import publish_status
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -162,6 +163,31 @@ async def serving(folder: Path, entries: dict[str, Any] | None = None) -> AsyncG
     async with gateway.running(), anyio.create_task_group() as group:
         group.start_soon(publish_status, gateway)
         yield gateway, ProcessFiles(gateway.state)
+        group.cancel_scope.cancel()
+
+
+async def test_the_status_waits_for_a_first_list_that_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = anyio.Event()
+
+    def load(name: str) -> None:
+        anyio.from_thread.run_sync(loaded.set)
+
+    monkeypatch.setattr(run, "FIRST_WRITE_S", 0.01)
+    monkeypatch.setattr(run, "AFTER_THE_LIST_S", 0.0)
+    monkeypatch.setattr(run, "import_module", load)
+    gateway = Gateway(Settings(workspace=(tmp_path,)), approval=Approval.DENY, state=StateDirectory(tmp_path / "state"))
+    await gateway.upstreams.first_list()
+    async with anyio.create_task_group() as group:
+        group.start_soon(publish_status, gateway)
+        with anyio.move_on_after(0.3):
+            await loaded.wait()
+        assert not loaded.is_set()
+
+        gateway.first_list.set()
+        with anyio.fail_after(WAIT_S):
+            await loaded.wait()
         group.cancel_scope.cancel()
 
 

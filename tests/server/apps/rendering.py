@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,23 +56,24 @@ def chromium() -> str:
     return program
 
 
-def host_script(folder: Path) -> str:
+@cache
+def host_script() -> str:
     """The host's script with all it imports."""
     find_node()
-    built = folder / "host.js"
     program = str(MODULES / "esbuild" / "bin" / "esbuild")
-    command = [program, str(HOST / "host.mjs"), "--bundle", f"--outfile={built}"]
+    command = [program, str(HOST / "host.mjs"), "--bundle"]
     environment = {**os.environ, "NODE_PATH": str(MODULES)}
-    run = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, env=environment)
+    run = subprocess.run(
+        command, capture_output=True, encoding="utf-8", timeout=BUILD_TIMEOUT_S, env=environment, check=False
+    )
     assert run.returncode == 0, run.stderr
-    return built.read_text(encoding="utf-8")
+    return run.stdout
 
 
 @asynccontextmanager
 async def rendered(
     client: Client,
     tool: str,
-    folder: Path,
     *,
     theme: str = "light",
     sandbox: str = "same-origin",
@@ -82,7 +84,7 @@ async def rendered(
     """Call the tool as a host does and show its document. `result`: what the host says that the call returned."""
     (content,) = (await client.read_resource(APPS_OF_TOOLS[tool])).contents
     answer = result if result is not None else _wire(await client.call_tool(tool, {}))
-    script = host_script(folder)
+    script = host_script()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         page = await browser.new_page()

@@ -37,7 +37,7 @@ async def test_the_card_shows_what_waits_and_the_decision_once_it_is_taken(
     record = waiting(tmp_path, diff=DIFF)
     async with (
         host(tmp_path) as client,
-        rendered(client, "show_approvals", tmp_path, theme=theme, sandbox=sandbox) as app,
+        rendered(client, "show_approvals", theme=theme, sandbox=sandbox) as app,
     ):
         await app.shows("Allow Bash? (mode default)")
         before = await app.text()
@@ -57,7 +57,7 @@ async def test_the_card_shows_what_waits_and_the_decision_once_it_is_taken(
 
 
 async def test_nothing_is_asked_again_once_nothing_waits(tmp_path: Path) -> None:
-    async with host(tmp_path) as client, rendered(client, "show_approvals", tmp_path) as app:
+    async with host(tmp_path) as client, rendered(client, "show_approvals") as app:
         await app.shows("Nothing waits for your decision.")
         await app.page.wait_for_timeout(2_500)  # longer than the pause between two looks
 
@@ -69,7 +69,7 @@ async def test_the_button_opens_the_page_that_runs_at_the_record(tmp_path: Path)
     record = waiting(tmp_path)
     async with host(tmp_path) as client:
         serving_page(tmp_path, "http://127.0.0.1:8765/ui")
-        async with rendered(client, "show_approvals", tmp_path) as app:
+        async with rendered(client, "show_approvals") as app:
             await app.frame.get_by_role("button", name="Decide on the page").click()
             await app.page.wait_for_timeout(100)
 
@@ -83,7 +83,7 @@ async def test_there_is_no_button_without_a_page_on_this_machine(tmp_path: Path,
     waiting(tmp_path)
     async with host(tmp_path) as client:
         serving_page(tmp_path, page)
-        async with rendered(client, "show_approvals", tmp_path) as app:
+        async with rendered(client, "show_approvals") as app:
             await app.shows("Allow Bash?")
             buttons = await app.frame.get_by_role("button").count()
 
@@ -98,7 +98,7 @@ async def test_what_a_tool_of_another_server_returned_is_not_shown_as_ours(tmp_p
     context = {"toolInfo": {"tool": {"name": "mcp__evil__show_approvals", "inputSchema": {"type": "object"}}}}
     async with (
         host(tmp_path) as client,
-        rendered(client, "show_approvals", tmp_path, context=context, result=forged) as app,
+        rendered(client, "show_approvals", context=context, result=forged) as app,
     ):
         await app.shows("Nothing waits for your decision.")
         text = await app.text()
@@ -111,7 +111,7 @@ async def test_markup_that_got_into_the_document_runs_nothing(tmp_path: Path) ->
         "content": [],
         "_meta": {HTML_META_KEY: "<p>shown</p><img src=x onerror=\"document.title='run'\">"},
     }
-    async with host(tmp_path) as client, rendered(client, "show_approvals", tmp_path, result=injected) as app:
+    async with host(tmp_path) as client, rendered(client, "show_approvals", result=injected) as app:
         await app.shows("shown")
         await app.page.wait_for_timeout(300)
         title = await app.frame.evaluate("document.title")
@@ -121,12 +121,12 @@ async def test_markup_that_got_into_the_document_runs_nothing(tmp_path: Path) ->
 
 async def test_without_html_the_text_is_shown(tmp_path: Path) -> None:
     plain = {"content": [{"type": "text", "text": "<b>1 request waits</b>"}]}
-    async with host(tmp_path) as client, rendered(client, "show_approvals", tmp_path, result=plain) as app:
+    async with host(tmp_path) as client, rendered(client, "show_approvals", result=plain) as app:
         await app.shows("<b>1 request waits</b>")
 
 
 async def test_the_catalog_is_searched_in_the_document(tmp_path: Path) -> None:
-    async with host(tmp_path) as client, rendered(client, "show_catalog", tmp_path) as app:
+    async with host(tmp_path) as client, rendered(client, "show_catalog") as app:
         await app.shows("Bash")
         problems = await _accessibility_problems(app.frame)
         await app.frame.get_by_role("searchbox").fill("notebook")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.upstreams.listing.entry_validation import valid_entries
-from goat_mcp.upstreams.listing.suspicious_texts import HIDES, why_suspicious
+from goat_mcp.upstreams.listing.suspicious_texts import HIDES, MAX_CHARS, are_unsuspicious, why_suspicious
 from tests.upstreams.listing.definition_texts import HIDING, HONEST, POISON
 
 
@@ -34,6 +34,21 @@ def test_f13_12_what_hides_characters_is_suspicious(text: str) -> None:
 @pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
 def test_f13_12_honest_descriptions_are_not_suspicious(text: str) -> None:
     assert why_suspicious(tool(text), "server") == ()
+
+
+@pytest.mark.parametrize("text", [*POISON.values(), *HIDING.values()], ids=[*POISON, *HIDING])
+def test_one_suspicious_definition_among_many_is_not_overlooked(text: str) -> None:
+    honest = [tool(each) for each in HONEST.values()]
+
+    assert not are_unsuspicious([*honest, tool(text), *honest], "server")
+
+
+def test_honest_definitions_are_passed_by_one_look_unless_they_are_too_long_for_it() -> None:
+    # With line ends of another system each is looked at by itself.
+    honest = [tool(text) for text in HONEST.values() if "\r" not in text]
+
+    assert are_unsuspicious(honest, "server")
+    assert not are_unsuspicious([tool("x" * MAX_CHARS)], "server")
 
 
 @pytest.mark.parametrize(

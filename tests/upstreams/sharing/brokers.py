@@ -38,6 +38,12 @@ class Brokers:
         with connected(self.folder, broker_name()) as socket:
             return peer_of(socket)[0]
 
+    def start(self) -> None:
+        """So that no first list waits for it."""
+        self.folder.mkdir(mode=0o700)
+        quick().start(self.folder, broker_name())
+        until(lambda: bool(self.sockets()))
+
     def sockets(self) -> list[str]:
         return sorted(path.name for path in self.folder.iterdir()) if self.folder.exists() else []
 
