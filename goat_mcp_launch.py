@@ -11,6 +11,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
+    from typing import NoReturn
 
 TIMEOUT_S = 0.2
 """How long the resident process may take until it has a session ready."""
@@ -48,11 +49,13 @@ def main() -> None:
     """Run the command line."""
     if is_stdio_server(sys.argv[1:]):
         try:
-            hand_over()
+            server, pid = hand_over()
         except NotResident as why:
             os.environ[STARTED] = str(why)
         except Exception as problem:  # whatever it is, the client is served
             os.environ[STARTED] = f"the resident process cannot be used: {problem or type(problem).__name__}"
+        else:
+            _stand_in_for(server, pid)  # whatever happens here: the client has its server
     from goat_mcp.cli.main import main as run
 
     run()
@@ -70,8 +73,8 @@ def is_stdio_server(words: list[str]) -> bool:
         return False
 
 
-def hand_over() -> None:
-    """Have the resident process serve our client, and exit as that server does. Returns never.
+def hand_over() -> "tuple[socket, int]":
+    """Have the resident process serve our client. Returns the connection on which it reports the end, and the server.
 
     Raises `NotResident` or `OSError` if it cannot; then nothing was read from our standard input.
     """
@@ -113,7 +116,7 @@ def hand_over() -> None:
             raise NotResident(f"the resident process did not begin: {_rest(server, answer)}")
     except TimeoutError:
         raise NotResident(f"the resident process did not answer within {TIMEOUT_S * 1000:.0f} ms") from None
-    _stand_in_for(server, pid)
+    return server, pid
 
 
 def check_peer(pid: int, uid: int, own: dict[str, str]) -> None:
@@ -181,7 +184,7 @@ def _rest(server: "socket", answer: bytes) -> str:
     return answer[1:].partition(b"\n")[0].decode("utf-8", "replace")
 
 
-def _stand_in_for(server: "socket", pid: int) -> None:
+def _stand_in_for(server: "socket", pid: int) -> "NoReturn":
     """Be for the host what the forked process is: pass its signals on, end as that does."""
     import _thread
 
@@ -383,13 +386,13 @@ def build_name() -> str:
         *sorted(f"{name}={value}" for name, value in os.environ.items() if shapes_start(name)),
         _seen(__file__),
         *(_seen(path) for path in sys.path[1:]),  # a package that comes or goes changes its folder
-        *sorted(_files(f"{home}/goat_mcp")),
+        *sorted(files_seen(f"{home}/goat_mcp")),
     ]
     text = "\n".join(parts).encode("utf-8", "surrogateescape")
     return "".join(_imp.source_hash(key, text).hex() for key in (1, 2))
 
 
-def _files(folder: str) -> list[str]:
+def files_seen(folder: str) -> list[str]:
     """Each file with what a change of it changes."""
     found: list[str] = []
     folders = [folder]

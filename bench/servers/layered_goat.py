@@ -103,7 +103,8 @@ class Watch:
             if code not in self._layers:
                 self._layers[code] = _layer_of(code)
             self._now = self._layers[code] or now
-            self._functions[self._now] = self._functions.get(self._now, 0) + 1
+            if self._now != WAIT or self._layers[code] == WAIT:  # one for each turn of the event loop
+                self._functions[self._now] = self._functions.get(self._now, 0) + 1
         else:
             self._now = self._stack.pop() if self._stack else LOOP
         self._since_ns = time.thread_time_ns()

@@ -134,8 +134,9 @@ class Pipeline:
                 error_code = str(ErrorCode.INTERNAL)
                 result = error_result(_internal_error(rule_name, ctx, bug))
             finally:
-                with self.telemetry.at_least(ctx.setting("log_level", None)):
-                    await self._record_outcome(rule_name, arguments, ctx, error_code, result)
+                record = partial(self._record_outcome, rule_name, arguments, ctx, error_code, result)
+                if not ctx.do_afterwards(ctx.call_id, record):
+                    await record()
         return result
 
     async def _execute(
@@ -276,7 +277,8 @@ class Pipeline:
     ) -> None:
         if error_code == ErrorCode.TOOL_NOT_FOUND:
             tool = self.redactor.text(tool[:_SHOWN_NAME_CHARS])  # it is whatever a client sent
-        self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
+        with self.telemetry.at_least(ctx.setting("log_level", None)):
+            self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
         outcome = partial(self.audit.outcome, error_code=error_code, arguments=arguments, result_chars=result.chars)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
@@ -24,6 +24,17 @@ class Progress(Protocol):
     """Report to the caller how far the call is. Values rise; the call goes on if nobody listens."""
 
     async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+Afterwards = Callable[[], Awaitable[None]]
+"""What is done once the client has its answer."""
+DoAfterwards = Callable[[str, Afterwards], bool]
+"""Of the call with this id. False if nothing is done later for it: then whoever asks does it."""
+
+
+def nothing_afterwards(call_id: str, work: Afterwards) -> bool:
+    """Of a call whose client waits for all of it."""
+    return False
 
 
 async def no_progress(done: float, total: float | None = None, message: str | None = None) -> None:
@@ -69,6 +80,8 @@ class ToolContext:
     """The id that the model gave the call, where it is known. Models repeat theirs; `call_id` is ours, and unique."""
     started_at_s: float = field(default_factory=time.monotonic)
     while_elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext
+    do_afterwards: DoAfterwards = nothing_afterwards
+    """Leaves for later what the client need not wait for."""
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 

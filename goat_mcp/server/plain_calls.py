@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 import anyio
@@ -30,6 +31,7 @@ from opentelemetry import trace
 from pydantic import ValidationError
 
 from goat_mcp.core.cancel_scopes import cancel_scope
+from goat_mcp.core.context import Afterwards, DoAfterwards
 from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.result_compatibility import is_known_everywhere, is_plain_text
@@ -79,6 +81,8 @@ class FastCall:
         self.is_closed = False
         self.connection_ended = False
         self._cancel_requested: anyio.Event | None = None
+        self._call_id = ""
+        self._afterwards: list[Afterwards] | None = None
         self._params = params
         self._known = known
         self._writer = writer
@@ -86,7 +90,8 @@ class FastCall:
     def context(self) -> tuple[Context, CalledTool]:
         """What the adapter is given."""
         params, connection = self._params, self._known.connection
-        ctx: Context = ServerRequestContext(
+        ctx = PlainContext(
+            call=self,
             session=ServerSession(self, connection, request_meta=params.get("_meta")),
             lifespan_context=self._known.lifespan,
             protocol_version=connection.protocol_version,
@@ -97,6 +102,27 @@ class FastCall:
             request=self.request,
         )
         return ctx, _PlainParams(params["name"], params.get("arguments"))
+
+    def will_do_afterwards(self) -> None:
+        """Whoever answers calls `do_afterwards` then, in any case."""
+        self._afterwards = []
+
+    def for_call(self, call_id: str) -> DoAfterwards:
+        """For the call of ours that this is, and none that it makes in turn."""
+        self._call_id = call_id
+        return self._later
+
+    def _later(self, call_id: str, work: Afterwards) -> bool:
+        if self._afterwards is None or call_id != self._call_id:
+            return False
+        self._afterwards.append(work)
+        return True
+
+    async def do_afterwards(self) -> None:
+        """The client has its answer, or will have none: do what was left for then. Repeating it changes nothing."""
+        work, self._afterwards = self._afterwards, None
+        for one in work or ():
+            await one()
 
     def cancel(self) -> None:
         """The client wants no answer any more."""
@@ -151,6 +177,13 @@ class FastCall:
         if (token := meta.get("progressToken")) is not None:
             report: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
             await self.notify("notifications/progress", {key: one for key, one in report.items() if one is not None})
+
+
+@dataclass(kw_only=True)
+class PlainContext(ServerRequestContext[Any, Any]):
+    """The context of a request that takes the fast path."""
+
+    call: FastCall
 
 
 class _PlainParams(NamedTuple):

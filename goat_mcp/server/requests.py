@@ -9,7 +9,7 @@ from typing import Any, cast
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.context import ToolContext, no_progress
+from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult
@@ -19,6 +19,7 @@ from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
+from goat_mcp.server.plain_calls import PlainContext
 from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, no_pin
 
 _CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
@@ -94,8 +95,10 @@ class Requests:
             session_key,
             self._notices.get(session_key),
         )
+        call_id = os.urandom(8).hex()
         context = ToolContext(
-            call_id=os.urandom(8).hex(),
+            call_id=call_id,
+            do_afterwards=ctx.call.for_call(call_id) if isinstance(ctx, PlainContext) else nothing_afterwards,
             session_key=session_key,
             principal=caller.principal,
             rights=caller.rights,

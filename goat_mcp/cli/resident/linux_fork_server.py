@@ -253,7 +253,7 @@ def _forget_host_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def main(folder: str, name: str) -> None:
+def main(folder: str, name: str, *, idle_s: float = IDLE_S, look_s: float = LOOK_S) -> None:
     """Serve until there is no need any more; in each fork, be a `goat-mcp` of its own. Descriptor 3 holds the lock."""
     os.set_inheritable(3, False)
     _forget_host_signals()
@@ -264,7 +264,7 @@ def main(folder: str, name: str) -> None:
         return  # the files changed while they were read
     gc.collect()
     gc.freeze()
-    session = ForkServer(folder, name, lock=3).serve()
+    session = ForkServer(folder, name, lock=3, idle_s=idle_s, look_s=look_s).serve()
     if session is not None:
         session()
 

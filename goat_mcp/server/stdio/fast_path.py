@@ -59,6 +59,7 @@ class FastPath:
         """Begin a call that `takes` has let pass; its answer goes to the writer."""
         assert self._known is not None
         call = FastCall(message["id"], message["params"], self._known, writer)
+        call.will_do_afterwards()
         self._running[coerce_request_id(call.request_id)] = call
         # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
         self._tasks[call] = asyncio.get_running_loop().create_task(self._serve(call, writer))
@@ -110,15 +111,20 @@ class FastPath:
         except Exception:
             _logger.exception("a call failed on its way out")
         finally:
-            # Here, not in a callback of the task: that would cost another turn of the event loop.
-            del self._tasks[call]
+            try:
+                await call.do_afterwards()
+            finally:
+                # Here, not in a callback of the task: that would cost another turn of the event loop.
+                del self._tasks[call]
 
     async def _send(self, call: FastCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter) -> None:
         if answer is None:
             return
         try:
             if isinstance(answer, dict):
-                await writer.send_result(call.request_id, answer)
+                writer.post_result(call.request_id, answer)
+                await call.do_afterwards()
+                await writer.room()
             else:
                 await writer.send(SessionMessage(_error(call.request_id, answer)))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -90,17 +90,16 @@ class FrameWriter:
         if self._is_closed:
             raise anyio.ClosedResourceError
         self.post(item.message)
-        await self._room()
+        await self.room()
 
-    async def send_result(self, request_id: types.RequestId, result: dict[str, Any]) -> None:
-        """As `send`, for a result of which no model was made."""
+    def post_result(self, request_id: types.RequestId, result: dict[str, Any]) -> None:
+        """Write a result of which no model was made, without waiting. Raises `ClosedResourceError`."""
         if self._is_closed:
             raise anyio.ClosedResourceError
         self._requests.closes(request_id)
         self.post_frame(result_frame(request_id, result))
-        await self._room()
 
-    async def _room(self) -> None:
+    async def room(self) -> None:
         """Wait where the client has not read enough."""
         if self._writer.transport.get_write_buffer_size() > WRITE_BUFFER_BYTES:
             try:

@@ -188,6 +188,11 @@ class Callers:
                 finally:
                     caller.is_asking = False
 
+    @property
+    def has_new_roots(self) -> bool:
+        """Whether the upstream is still to be told that the roots of its client have changed."""
+        return self._has_new_roots
+
     def roots_changed(self) -> None:
         """The client behind this connection has other roots now: its upstream hears of it if it knows the old ones."""
         if self._showed_roots and covers(self.declared, {ROOTS: {"listChanged": True}}):

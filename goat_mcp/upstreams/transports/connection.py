@@ -117,7 +117,8 @@ class Connection:
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
         """
         params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
-        await self._announce_new_roots(client)
+        if self.callers.has_new_roots:
+            await self._announce_new_roots(client)
         log_level = await self._log_level(client) if client is not None else ""
         if self._outbox is not None and on_progress is None:
             result = await self._call_directly(self._outbox, self._link, params, client)
@@ -142,8 +143,9 @@ class Connection:
 
         Each client is told only what it wants itself.
         """
-        level = client.log_level if self.stateless or self.offers("logging") else ""
-        if level and not self.stateless and more_verbose(level, self._log_level_set):
+        stateless = self.stateless
+        level = client.log_level if stateless or self.offers("logging") else ""
+        if level and not stateless and more_verbose(level, self._log_level_set):
             self._log_level_set = level
             with suppress(UpstreamError):
                 await self.request("logging/setLevel", {"level": level})

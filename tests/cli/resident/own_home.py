@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -79,6 +80,33 @@ class Home:
         """The number of a resident process that serves."""
         with self.fork() as wire:
             return psutil.Process(server_pid(wire)).ppid()
+
+    @contextmanager
+    def resident(self, *, before: str = "", idle_s: float = 600.0, look_s: float = 600.0) -> Generator[psutil.Process]:
+        """A resident process that runs the statements `before` first, and serves."""
+        names = "import goat_mcp_launch as it; print(it.runtime_folder(), it.build_name())"
+        folder, name = self.run("-c", names).split()
+        program = f"import sys, os, time\nfrom goat_mcp.cli.resident import linux_fork_server as it\n{before}\n"
+        program += f"it.main(*sys.argv[1:], idle_s={idle_s}, look_s={look_s})"
+        # The lock is descriptor 3, as the launcher hands it over.
+        begin = 'exec 3<>"$0" && flock -n 3 && exec "$@"'
+        words = ["sh", "-c", begin, f"{folder}/{name}.lock", *self.python, "-c", program, folder, name]
+        process = psutil.Popen(words, cwd="/", env=self.environment, stderr=(self.folder / "resident").open("ab"))
+        try:
+            wait_until(lambda: Path(folder, f"{name}.sock").exists() or process.poll() is not None)
+            yield process
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                for child in process.children():
+                    child.kill()
+                process.kill()
+            process.wait()
+
+    def run(self, *words: str) -> str:
+        """What a Python of this home prints."""
+        return subprocess.run(
+            [*self.python, *words], cwd="/", env=self.environment, check=True, capture_output=True, text=True
+        ).stdout
 
     def residents(self) -> list[int]:
         """The resident processes, without their forks."""

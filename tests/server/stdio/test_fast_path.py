@@ -16,12 +16,14 @@ import anyio
 import pytest
 from opentelemetry import trace
 
+from goat_mcp.calls.audit.log import AuditLog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Form, Question
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.core.result import ToolResult, text_block, text_result
 from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.plain_calls import FastCall
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.stdio.frame_writer import FrameWriter
 from goat_mcp.server.stdio.transport import wire_streams
@@ -644,3 +646,80 @@ async def test_a_plain_call_begins_one_turn_of_the_event_loop_after_it_arrives(t
 
         # Written before the loop's next look at its pipes: begun as soon as it has looked.
         assert turns.index(1) <= 2
+
+
+def noting(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, notes: list[str]) -> None:
+    """Note each call of a method before it runs."""
+    run = getattr(owner, name)
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        notes.append(name)
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, noted)
+
+
+async def test_the_decision_is_recorded_before_the_answer_and_the_outcome_right_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with line(tmp_path, "handshake", [], short=True) as client:
+        order: list[str] = []
+        for owner, name in ((AuditLog, "decision"), (FrameWriter, "post_result"), (AuditLog, "outcome")):
+            noting(monkeypatch, owner, name, order)
+        client.call(1, "plain")
+        client.call(2, "plain")
+        await client.answer(2)
+
+    assert order == ["decision", "post_result", "outcome"] * 2
+
+
+@pytest.mark.parametrize("how", ["cancelled", "hung up", "fails"])
+async def test_a_call_without_an_answer_has_its_outcome_recorded_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    outcomes: list[str] = []
+
+    async def waits(ctx: ToolContext) -> str:
+        assert ctx.client is not None
+        await ctx.client.notify("notifications/message", {"level": "error", "data": "began"})
+        if how == "fails":
+            raise UpstreamError(-32055, "not today", None)
+        await anyio.sleep_forever()
+        return ""
+
+    async with line(tmp_path, "handshake", [AskingTool(waits)], short=True) as client:
+        noting(monkeypatch, AuditLog, "outcome", outcomes)
+        client.call(5, "Asks")
+        await client.next()
+        if how == "cancelled":
+            client.send(method="notifications/cancelled", params={"requestId": 5})
+            client.call(6, "plain")
+            await client.answer(6)
+        elif how == "fails":
+            await client.answer(5)
+        else:
+            await client.rest()
+
+    assert len(outcomes) == (2 if how == "cancelled" else 1)
+
+
+async def test_what_a_call_leaves_for_afterwards_is_its_own_and_done_once() -> None:
+    known: Any = None
+    call, done = FastCall(1, {}, known, known), list[str]()
+
+    def work(name: str) -> Callable[[], Awaitable[None]]:
+        async def note() -> None:
+            done.append(name)
+
+        return note
+
+    later = call.for_call("a")
+    assert not later("a", work("nobody promised to do it"))
+    call.will_do_afterwards()
+    assert later("a", work("its own"))
+    assert not later("b", work("of a call that it makes"))
+    await call.do_afterwards()
+    await call.do_afterwards()
+
+    assert done == ["its own"]
+    assert not later("a", work("too late"))
