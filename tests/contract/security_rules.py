@@ -418,7 +418,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PERM-4",
         "An approval is for this tool, these arguments, this person; once, and not for long.",
-        "server/suspended_calls state/database calls/admission calls/approvals/binding calls/approvals/store "
+        "server/suspended_calls state/database calls/admission calls/approvals/call_request calls/approvals/store "
         "manifests/manifest_tool",
         "server/test_travelling_approval.py::"
         "test_the_answer_may_come_to_another_process_and_counts_once "

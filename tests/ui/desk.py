@@ -139,8 +139,9 @@ def new_desk(home: Path) -> Desk:
 
 def _first_line(process: subprocess.Popen[str]) -> str:
     lines = queue.Queue[str]()
-    assert process.stdout is not None
-    threading.Thread(target=lambda: lines.put(process.stdout.readline()), daemon=True).start()  # pyright: ignore
+    pipe = process.stdout
+    assert pipe is not None
+    threading.Thread(target=lambda: lines.put(pipe.readline()), daemon=True).start()
     line = lines.get(timeout=START_TIMEOUT_S)
     assert line, f"goat-mcp ui ended with {process.wait(10)}"
     return line

@@ -3,12 +3,12 @@ to (R-PERM-4)."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from goat_mcp.calls.approvals.binding import arguments_sha256, pin_of, subject_of
 from goat_mcp.calls.approvals.record import Choice, Kind, Request
 from goat_mcp.calls.approvals.scopes import COMMAND, COMMAND_FACT, plain_command
 from goat_mcp.calls.approvals.wording import CAREFUL_FACT
@@ -40,6 +40,8 @@ def request_for_call(
 ) -> Request:
     """`reason` is the rule or mode that asks, `scope_id` stands for the workspace."""
     spec = call.spec
+    # Of the definition that the person is shown the call of, with the files of a declared tool.
+    pin = _sha256([spec.wire(), call.definition()])
     facts: dict[str, Any] = {}
     if spec.warnings:
         facts[CAREFUL_FACT] = [one_line(warning, _LINE_CHARS) for warning in spec.warnings]
@@ -48,7 +50,7 @@ def request_for_call(
     outside = ("outside the workspace",) if _writes_outside(call) else ()
     return Request(
         kind=Kind.CALL,
-        subject=subject_of(call, ctx.principal, diff),
+        subject=_subject(call, pin, ctx.principal, diff),
         title=_title(call, redactor),
         principal=ctx.principal,
         session=ctx.client_session,
@@ -62,11 +64,32 @@ def request_for_call(
         risk=spec.risk.name.lower(),
         why=(*spec.effects, *outside),
         asked_by=one_line(redactor.text(reason), _LINE_CHARS),
-        args_sha256=arguments_sha256(call),
-        pin=pin_of(call),
+        args_sha256=_sha256(call.arguments),
+        pin=pin,
         choices=choices,
         facts=facts,
     )
+
+
+def _subject(call: Call, pin: str, principal: str, diff: str) -> str:
+    """The same for the same call of the same principal, and for no other. The files that it touches are part of it: a
+    path may mean another one by now. So is the diff that was shown: the file may hold something else by now."""
+    return _sha256(
+        [
+            principal,
+            call.spec.rule_name,
+            pin,
+            call.arguments,
+            call.directory,
+            *(call.roots, call.asked, call.reads, call.writes, call.runs),
+            diff,
+        ]
+    )
+
+
+def _sha256(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _title(call: Call, redactor: Redactor) -> str:

@@ -183,6 +183,8 @@ class _Adaptation:
             partner = self._partner[index]
             fitted = self._text(text, partner, before)
             fitted_end = self._end(end, partner, end_before)
+            if not fitted and fitted_end == "\n" and lines and lines[-1].endswith("\r"):
+                fitted_end = "\r\n"  # a single one would make both one line end
             lines.append(fitted + fitted_end)
             if not self._is_literal(end):
                 end_before = fitted_end

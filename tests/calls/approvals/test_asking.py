@@ -223,7 +223,7 @@ async def test_an_answer_that_comes_second_changes_nothing(state: StateDirectory
         await desk.queue.approve((await desk.one_waits()).id, by="page")
         return Answer(Reply.ACCEPTED, {form.questions[0].name: DENY})
 
-    person.ask = deny_at_once  # type: ignore[method-assign]
+    person.ask = deny_at_once  # type: ignore[method-assign]  # answers at once
 
     assert await desk.settled(write("/ws/a"), person) == "mode default, allowed once by the user"
     with pytest.raises(DecidedBefore, match="was approved before, by page"):

@@ -52,6 +52,13 @@ def test_a_single_return_is_data_in_a_file_without_returns() -> None:
     assert edited("a\nb\n", ("b", "10%\r20%")) == "a\n10%\r20%\n"
 
 
+@pytest.mark.parametrize("after", ["", "\nb", "b"])
+def test_a_single_return_and_the_line_end_of_an_empty_line_after_it_stay_two(after: str) -> None:
+    result = edited(f"\ra\n{after}", ("\na\n", "\n\n"))
+
+    assert split_lines(result) == ["\r", "\r\n", *split_lines(after)]
+
+
 def test_the_state_of_the_last_line_end_stays() -> None:
     assert edited("old", ("old", "new")) == "new"
     assert edited("a\n  old", ("old \n", "new\n")) == "a\n  new"

@@ -365,7 +365,7 @@ async def test_of_two_processes_that_approve_everything_each_thing_is_done_by_on
 
     assert len(ids) == 50
     assert [sorted(one[id] for one in said) for id in ids] == [["approved", "before"]] * 50
-    assert {store.find(plan.name, "local").status for store, plan in plans} == {PlanStatus.APPROVED}  # pyright: ignore[reportOptionalMemberAccess]
+    assert {store.find(plan.name, "local").status for store, plan in plans} == {PlanStatus.APPROVED}  # pyright: ignore[reportOptionalMemberAccess]  # all are there
     assert all(one.path.read_text() == "new\n" for one in staged)
     assert (state.path / "audit.jsonl").read_text().count('"review apply"') == 40  # before and after each
     assert waiting_in(pins.content()) == [] and await user.queue.waiting() == []

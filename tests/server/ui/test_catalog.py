@@ -79,14 +79,14 @@ def test_a_schema_of_a_stranger_breaks_no_page(schema: dict[str, Any]) -> None:
 async def test_tools_are_found_with_what_they_cost_by_server_and_toolset() -> None:
     async with page_over({"raw": server("raw.py")}) as (page, gateway):
         await gateway.upstreams.first_list()
-        told = words((await page.client.get("/ui/catalog")).text)
+        page_text = words((await page.client.get("/ui/catalog")).text)
         found = words((await page.client.get("/ui/catalog?q=GLOB")).text)
         of_raw = words((await page.client.get("/ui/catalog?server=raw")).text)
         nothing = words((await page.client.get("/ui/catalog?q=zzzzz")).text)
 
-    assert re.search(r"\d+ tools are on: \d+ tokens", told)
-    assert re.search(r"raw6 of 6\d+ ?Switch off raw", told)
-    assert re.search(r"network\d of \d\d+ ?Switch off toolset network", told)
+    assert re.search(r"\d+ tools are on: \d+ tokens", page_text)
+    assert re.search(r"raw6 of 6\d+ ?Switch off raw", page_text)
+    assert re.search(r"network\d of \d\d+ ?Switch off toolset network", page_text)
     assert "Glob" in found and "Bash Runs" not in found
     assert "Tools 6" in of_raw
     assert "No tool is found." in nothing
@@ -96,13 +96,13 @@ async def test_a_tool_is_switched_off_and_on_in_the_users_settings() -> None:
     async with page_over({}) as (page, _):
         answer = await page.post("/ui/catalog/switch", name="WebFetch", kind="tool", on="no", back="/ui/catalog?q=web")
         settings = (config_folder() / "goat-mcp.yaml").read_text()
-        told = words((await page.client.get("/ui/catalog?q=web")).text)
+        page_text = words((await page.client.get("/ui/catalog?q=web")).text)
         await page.post("/ui/catalog/switch", name="WebFetch", kind="tool", on="yes", back="https://elsewhere.example")
         after = (config_folder() / "goat-mcp.yaml").read_text()
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/ui/catalog?q=web")
     assert "WebFetch" in settings and "WebFetch" not in after
-    assert "WebFetch is switched off in" in told
+    assert "WebFetch is switched off in" in page_text
 
 
 async def test_after_a_switch_the_page_never_leads_elsewhere() -> None:
@@ -117,9 +117,9 @@ async def test_after_a_switch_the_page_never_leads_elsewhere() -> None:
 async def test_a_server_is_switched_off_and_stays_in_the_list_to_be_switched_on_again() -> None:
     async with page_over({"raw": server("raw.py")}) as (page, _):
         await page.post("/ui/catalog/switch", name="raw", kind="server", on="no")
-        told = await shown(page, "/ui/catalog", "Switch on raw")
+        page_text = await shown(page, "/ui/catalog", "Switch on raw")
 
-    assert "raw0 of" in told
+    assert "raw0 of" in page_text
 
 
 async def tried(page: OpenPage, tool: str, fields: dict[str, str]) -> tuple[str, str]:
@@ -167,10 +167,10 @@ async def test_a_call_that_takes_long_is_shown_as_running_and_then_with_its_resu
     async with page_over({}, mode="bypassPermissions", sandbox="off") as (page, _):
         path, html = await tried(page, "Bash", {"a0": "sleep 2; echo all done now | tr a-z A-Z"})
         running = words(html)
-        told = await shown(page, path, "ALL DONE NOW")
+        page_text = await shown(page, path, "ALL DONE NOW")
 
     assert "It runs since" in running
-    assert "It runs since" not in told
+    assert "It runs since" not in page_text
 
 
 async def test_a_call_that_a_rule_asks_about_waits_in_the_queue_and_runs_once_it_is_approved() -> None:
@@ -179,13 +179,13 @@ async def test_a_call_that_a_rule_asks_about_waits_in_the_queue_and_runs_once_it
         waiting = words(html)
         (approval,) = await page.parts.queue.waiting()
         await page.post(f"/ui/approvals/{approval.id}/approve", scope="once")
-        told = await shown(page, path, "ALL DONE NOW")
+        page_text = await shown(page, path, "ALL DONE NOW")
         gateway.audit.close()
 
     assert "This call waits for you: decide in Now." in waiting
     assert f'href="/ui#a-{approval.id}"' in html
     assert approval.request.client.startswith("goat-mcp page")
-    assert "waits for you" not in told
+    assert "waits for you" not in page_text
 
 
 async def test_a_denied_call_shows_the_reason_that_models_read() -> None:
@@ -193,9 +193,9 @@ async def test_a_denied_call_shows_the_reason_that_models_read() -> None:
         path, _html = await tried(page, "Bash", {"a0": "echo hello"})
         (approval,) = await page.parts.queue.waiting()
         await page.post(f"/ui/approvals/{approval.id}/deny", reason="not on a Friday")
-        told = await shown(page, path, "not on a Friday")
+        page_text = await shown(page, path, "not on a Friday")
 
-    assert "failed" in told
+    assert "failed" in page_text
 
 
 async def test_with_a_thousand_tools_every_view_answers_within_a_tenth_of_a_second() -> None:

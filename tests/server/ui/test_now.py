@@ -39,9 +39,9 @@ async def test_a_waiting_call_is_shown_with_all_that_a_person_needs(tmp_path: Pa
 
         html = (await page.client.get("/ui")).text
 
-    told = words(html)
+    page_text = words(html)
     for part in ("Bash: git push", "high risk", "it writes to a remote", "editor", "Bash(git push *)", "Allow once"):
-        assert part in told
+        assert part in page_text
     assert "git push &lt;origin&gt;" in html
     assert '<span class="added">+new</span>' in html
     assert 'name="prefix" value="git push *"' in html
@@ -60,10 +60,10 @@ async def test_what_is_strange_about_a_tool_and_how_to_log_in_are_shown(tmp_path
         )
 
         html = (await page.client.get("/ui")).text
-        told = words(html)
+        page_text = words(html)
 
-    assert "Careful: its definition hides text; names a secret" in told
-    assert "Log in ... Or in a terminal: goat-mcp auth login github" in told
+    assert "Careful: its definition hides text; names a secret" in page_text
+    assert "Log in ... Or in a terminal: goat-mcp auth login github" in page_text
     assert 'href="/ui/servers/github"' in html
 
 
@@ -155,18 +155,22 @@ async def test_of_very_many_that_wait_the_oldest_are_shown(tmp_path: Path) -> No
         for number in range(MAX_WAITING + 2):
             added(page, request_for(f"Bash: number {number};"))
 
-        told = words((await page.client.get("/ui")).text)
+        page_text = words((await page.client.get("/ui")).text)
 
-    assert f"Waits for you {MAX_WAITING + 2} " in told
-    assert "number 0;" in told and f"number {MAX_WAITING - 1};" in told and f"number {MAX_WAITING};" not in told
-    assert "2 more wait" in told
+    assert f"Waits for you {MAX_WAITING + 2} " in page_text
+    assert (
+        "number 0;" in page_text
+        and f"number {MAX_WAITING - 1};" in page_text
+        and f"number {MAX_WAITING};" not in page_text
+    )
+    assert "2 more wait" in page_text
 
 
 async def test_an_empty_page_says_what_to_do_next(tmp_path: Path) -> None:
     async with open_page(tmp_path) as page:
-        told = words((await page.client.get("/ui")).text)
+        page_text = words((await page.client.get("/ui")).text)
 
-    assert "Nothing waits for you." in told and "goat-mcp rules ask" in told
+    assert "Nothing waits for you." in page_text and "goat-mcp rules ask" in page_text
 
 
 async def test_every_kind_has_a_name(tmp_path: Path) -> None:
@@ -175,12 +179,15 @@ async def test_every_kind_has_a_name(tmp_path: Path) -> None:
             added(page, request_for(f"{kind} waits", kind=kind, choices=()))
 
         html = (await page.client.get("/ui")).text
-        told = words(html)
+        page_text = words(html)
 
-    assert all(f"{kind} waits" in told for kind in Kind)
+    assert all(f"{kind} waits" in page_text for kind in Kind)
     assert html.count('<button class="approve') == len(Kind) - 1  # a login takes more than a press
-    assert all(text in told for text in CONSEQUENCES.values())
-    assert (told.count("Reason, read by the model"), told.count("Reason, kept with the decision")) == (2, len(Kind) - 2)
+    assert all(text in page_text for text in CONSEQUENCES.values())
+    assert (page_text.count("Reason, read by the model"), page_text.count("Reason, kept with the decision")) == (
+        2,
+        len(Kind) - 2,
+    )
 
 
 async def test_each_line_of_a_diff_has_its_class(tmp_path: Path) -> None:

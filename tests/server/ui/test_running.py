@@ -51,14 +51,14 @@ async def test_a_call_that_runs_is_shown_with_who_called_how_far_it_is_and_a_but
     async with open_page(tmp_path) as page:
         html = (await page.client.get("/ui")).text
 
-    told = words(html)
+    page_text = words(html)
     for part in (
         "mcp__lab__&lt;b&gt;measure&lt;/b&gt;",
         "editor 1.2 (local)",
         "3 of 12",
         f"process {os.getpid()} (stdio",
     ):
-        assert part in told, part
+        assert part in page_text, part
     assert '<progress value="3" max="12"' in html
     assert "\u202e" not in html and "<b>" not in html
     assert 'action="/ui/running/0123456789abcdef/cancel"' in html
@@ -69,9 +69,9 @@ async def test_a_call_that_waits_for_the_owner_is_shown_once(tmp_path: Path) -> 
     async with open_page(tmp_path) as page:
         added(page, request_for(), call_id="0123456789abcdef")
 
-        told = words((await page.client.get("/ui")).text)
+        page_text = words((await page.client.get("/ui")).text)
 
-    assert "Nothing runs for longer than a second" in told
+    assert "Nothing runs for longer than a second" in page_text
 
 
 async def test_what_an_older_server_publishes_is_no_reason_to_fail(tmp_path: Path) -> None:

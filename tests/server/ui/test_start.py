@@ -62,27 +62,27 @@ async def test_hosts_are_shown_connected_or_not_with_what_each_can_do(tmp_path: 
     async with open_page(tmp_path, hosts=SomeHosts([CONNECTED, EDITOR, broken])) as page:
         html = (await page.client.get("/ui/start")).text
 
-    told = words(html)
+    page_text = words(html)
     for part in ("connected", "not connected", "does not work", "it starts /gone/goat-mcp", "/home/ada/project"):
-        assert part in told
-    assert "2 besides goat-mcp" in told and "Disconnect" in told
+        assert part in page_text
+    assert "2 besides goat-mcp" in page_text and "Disconnect" in page_text
     assert "style=" not in html
 
 
 async def test_a_page_without_hosts_says_what_to_do(tmp_path: Path) -> None:
     async with open_page(tmp_path, hosts=SomeHosts()) as page:
-        told = words((await page.client.get("/ui/start")).text)
+        page_text = words((await page.client.get("/ui/start")).text)
 
-    assert "No host was found on this machine." in told and "goat-mcp install --print json" in told
-    assert "No goat-mcp runs now." in told and "goat-mcp add NAME -- COMMAND" in told
+    assert "No host was found on this machine." in page_text and "goat-mcp install --print json" in page_text
+    assert "No goat-mcp runs now." in page_text and "goat-mcp add NAME -- COMMAND" in page_text
 
 
 async def test_a_page_that_may_not_change_hosts_says_so(tmp_path: Path) -> None:
     async with open_page(tmp_path) as page:
-        told = words((await page.client.get("/ui/start")).text)
+        page_text = words((await page.client.get("/ui/start")).text)
         refused = await page.post("/ui/start/connect", host="editor", workspace="", digest="connect ")
 
-    assert "This page cannot change which hosts start goat-mcp." in told
+    assert "This page cannot change which hosts start goat-mcp." in page_text
     assert refused.status_code == 400 and "this page cannot change which hosts start goat-mcp" in refused.text
 
 

@@ -130,7 +130,7 @@ def test_approving_needs_once_among_the_choices_and_all_of_it_shown(desk: Desk) 
     request = approval.request
 
     def may(**members: object) -> bool:
-        return message_about(replace(approval, request=replace(request, **members)), Redactor()).may_approve  # pyright: ignore[reportArgumentType]
+        return message_about(replace(approval, request=replace(request, **members)), Redactor()).may_approve  # pyright: ignore[reportArgumentType]  # members by name
 
     assert may() and may(choices=(Choice("once", "Allow once"),))
     assert not may(choices=(Choice("server", "All tools of this server"),))
