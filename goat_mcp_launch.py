@@ -391,13 +391,13 @@ def build_name() -> str:
         *sorted(f"{name}={value}" for name, value in os.environ.items() if shapes_start(name)),
         _seen(__file__),
         *(_seen(path) for path in sys.path[1:]),  # a package that comes or goes changes its folder
-        *sorted(_files(f"{home}/goat_mcp")),
+        *sorted(files_seen(f"{home}/goat_mcp")),
     ]
     text = "\n".join(parts).encode("utf-8", "surrogateescape")
     return "".join(_imp.source_hash(key, text).hex() for key in (1, 2))
 
 
-def _files(folder: str) -> list[str]:
+def files_seen(folder: str) -> list[str]:
     """Each file with what a change of it changes."""
     found: list[str] = []
     folders = [folder]

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from goat_mcp.processes.linux_confinement import status_of, why_confined
 from goat_mcp.server.host_process import LAUNCHER, STARTED
 
 if sys.platform != "linux":
@@ -25,11 +26,7 @@ if sys.platform != "linux":
 _STREAMS = 3
 _MAX_BODY = 8 * 1024 * 1024
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
-_SAME_STATUS = (
-    *("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Seccomp", "Seccomp_filters"),
-    *("Speculation_Store_Bypass", "SpeculationIndirectBranch", "Cpus_allowed", "Mems_allowed"),
-)
-"""What decides what a process may do. A fork that differed would give a confined program an unconfined server."""
+_SAME_PROCESSORS = ("Cpus_allowed", "Mems_allowed")
 _SAME_FILES = ("attr/current", "loginuid", "sessionid", "oom_score_adj", "personality")
 _SO_PEERPIDFD = 77
 """Linux 6.5"""
@@ -128,7 +125,7 @@ def join_host(host: Host) -> Signals:
             if (values := resource.prlimit(host.pid, limit)) != resource.getrlimit(limit):
                 _set_limit(limit, values)
         _join_cgroup(_text(f"{theirs}/cgroup"), _text(f"{ours}/cgroup"))
-        status = _status(theirs)
+        status = status_of(theirs)
         signals = Signals(int(status["SigIgn"], 16), int(status["SigBlk"], 16))
     except OSError as problem:
         raise HostDiffers(f"the host's process cannot be compared: {problem}") from None
@@ -140,15 +137,15 @@ def join_host(host: Host) -> Signals:
 
 def check(theirs: str, ours: str) -> None:
     """Compare two processes, as their folders below `/proc`. Raises `HostDiffers`, and `OSError` if one is not seen."""
-    status, own = _status(theirs), _status(ours)
-    if status.get("NoNewPrivs") != "0":
-        raise HostDiffers("the host's process has no_new_privs, and may be confined in a way that nobody can see")
+    if why := why_confined(theirs, ours):
+        raise HostDiffers(f"the host's process is confined: {why}")
     for kind in _NAMESPACES:
         if os.readlink(f"{theirs}/ns/{kind}") != os.readlink(f"{ours}/ns/{kind}"):
             raise HostDiffers(f"the host's process has a {kind} namespace of its own")
     if not os.path.samestat(os.stat(f"{theirs}/root"), os.stat(f"{ours}/root")):
         raise HostDiffers("the host's process has a root directory of its own")
-    for name in _SAME_STATUS:
+    status, own = status_of(theirs), status_of(ours)
+    for name in _SAME_PROCESSORS:
         if status.get(name) != own.get(name):
             raise HostDiffers(f"{name} of the host's process is another")
     for name in _SAME_FILES:
@@ -220,8 +217,3 @@ def _text_or_error(path: str) -> str | int | None:
         return _text(path)
     except OSError as problem:  # a kernel without it
         return problem.errno
-
-
-def _status(process: str) -> dict[str, str]:
-    lines = (line.partition(":") for line in _text(f"{process}/status").splitlines())
-    return {name: value.strip() for name, _, value in lines}

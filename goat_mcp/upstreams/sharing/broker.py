@@ -20,6 +20,7 @@ import anyio.abc
 from mcp_types import ErrorData
 
 from goat_mcp.core import posix
+from goat_mcp.processes.linux_confinement import why_confined
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
@@ -168,7 +169,8 @@ class Broker:
         self._sessions += 1
         try:
             pid, user = peer_of(writer.get_extra_info("socket"))
-            if user == posix.geteuid():
+            # A launch runs whatever its session says: none from a process that is confined otherwise than we are.
+            if user == posix.geteuid() and not why_confined(f"/proc/{pid}"):
                 await self._serve_session(reader, writer, pid)
         except Exception:
             # It broke off, or what it sent is none of ours: that ends this session's connection, and no other's.

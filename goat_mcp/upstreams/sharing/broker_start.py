@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.core.version import __version__
+from goat_mcp.processes.linux_confinement import why_confined
 from goat_mcp.upstreams.faults import NotShared
 from goat_mcp.upstreams.sharing.runtime_folder import IS_SUPPORTED, build_id, connected, runtime_folder
 
@@ -58,6 +59,8 @@ async def broker_connection(start: StartBroker) -> socket.socket:
     if not IS_SUPPORTED:
         raise NotShared("this system has no sockets that tell who is at the other end")
     try:
+        if why := why_confined("/proc/self"):
+            raise NotShared(f"this process is confined, and the broker may not be: {why}")
         folder, name = runtime_folder(), await anyio.to_thread.run_sync(broker_name)
     except OSError as problem:
         raise NotShared(f"there is no folder for its socket: {problem}") from None

@@ -9,14 +9,14 @@ import errno
 import hashlib
 import os
 import socket
-import stat
 import struct
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+import goat_mcp_launch
 from goat_mcp.core import platform, posix
 
 IS_SUPPORTED = platform.HAS_PROC
@@ -24,32 +24,12 @@ IS_SUPPORTED = platform.HAS_PROC
 _SO_PEERCRED = getattr(socket, "SO_PEERCRED", 0)
 
 
-def runtime_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """`goat-mcp` in XDG_RUNTIME_DIR if that is a folder of ours alone, else one in the user's cache. It is made if it
-    is not there. Raises `OSError`."""
-    variables = os.environ if environ is None else environ
-    base = Path(variables.get("XDG_RUNTIME_DIR") or "/nowhere")
-    if base.is_absolute() and _is_ours_alone(base):
-        return _made(base / "goat-mcp")
-    home = Path(variables.get("HOME") or Path.home())
-    (home / ".cache" / "goat-mcp").mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _made(home / ".cache" / "goat-mcp" / "run")
-
-
-def _made(folder: Path) -> Path:
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    if not _is_ours_alone(folder):
-        raise PermissionError(errno.EPERM, "is not a folder of this user alone (mode 0700)", str(folder))
-    return folder
-
-
-def _is_ours_alone(folder: Path) -> bool:
+def runtime_folder() -> Path:
+    """Where sockets of this user are, as for the resident process. Raises `OSError` if others can use it."""
     try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == posix.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+        return Path(goat_mcp_launch.runtime_folder())
+    except goat_mcp_launch.NotResident as why:
+        raise PermissionError(errno.EPERM, str(why)) from None
 
 
 @contextmanager
@@ -157,9 +137,5 @@ def _is_still(lock: int, path: Path) -> bool:
 @cache
 def build_id() -> str:
     """Changes with any file of the package, with its place and with Python: the processes of two builds never mix."""
-    package = Path(__file__).parents[2]
-    facts = [sys.version, sys.executable]
-    for file in sorted(package.rglob("*.py")):
-        found = file.stat()
-        facts.append(f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ino}")
+    facts = [sys.version, sys.executable, *sorted(goat_mcp_launch.files_seen(str(Path(__file__).parents[2])))]
     return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.upstreams.faults import NotShared
+from goat_mcp.upstreams.sharing.broker_start import broker_connection
 from goat_mcp.upstreams.sharing.runtime_folder import connected, owned_socket, peer_of, runtime_folder
 
 pytestmark = pytest.mark.linux_only("a socket must say who is at its other end")
@@ -63,20 +65,26 @@ def test_only_the_user_can_use_the_socket_and_its_lock(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "is_taken"), [(0o700, True), (0o755, False), (0o770, False)], ids=["mine alone", "readable", "of a group"]
 )
-def test_the_runtime_folder_counts_if_it_is_the_users_alone(tmp_path: Path, mode: int, is_taken: bool) -> None:
+def test_the_runtime_folder_counts_if_it_is_the_users_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, is_taken: bool
+) -> None:
     runtime, home = tmp_path / "runtime", tmp_path / "home"
     runtime.mkdir()
     runtime.chmod(mode)
     home.mkdir()
 
-    found = runtime_folder({"XDG_RUNTIME_DIR": str(runtime), "HOME": str(home)})
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("HOME", str(home))
+    found = runtime_folder()
 
     assert found == (runtime / "goat-mcp" if is_taken else home / ".cache/goat-mcp/run")
     assert found.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("kind", ["open to others", "a link"])
-def test_a_folder_that_is_not_the_users_alone_is_not_used(tmp_path: Path, kind: str) -> None:
+def test_a_folder_that_is_not_the_users_alone_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     if kind == "a link":
@@ -86,5 +94,18 @@ def test_a_folder_that_is_not_the_users_alone_is_not_used(tmp_path: Path, kind: 
         (runtime / "goat-mcp").mkdir()
         (runtime / "goat-mcp").chmod(0o777)
 
-    with pytest.raises(PermissionError, match="not a folder of this user alone"):
-        runtime_folder({"XDG_RUNTIME_DIR": str(runtime), "HOME": str(tmp_path)})
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+
+    with pytest.raises(PermissionError, match="not this user's alone"):
+        runtime_folder()
+
+
+@pytest.mark.anyio
+async def test_a_confined_session_shares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def confined(process: str) -> str:
+        return "it has no_new_privs"
+
+    monkeypatch.setattr("goat_mcp.upstreams.sharing.broker_start.why_confined", confined)
+
+    with pytest.raises(NotShared, match="no_new_privs"):
+        await broker_connection(lambda folder, name: None)
