@@ -78,19 +78,7 @@ def hand_over() -> "tuple[socket, int]":
 
     Raises `NotResident` or `OSError` if it cannot; then nothing was read from our standard input.
     """
-    if "--no-resident" in sys.argv or os.environ.get(SWITCH, "").lower() in _OFF:
-        raise NotResident(f"switched off (--no-resident, {SWITCH}=0)")
-    if sys.platform != "linux":
-        raise NotResident("only Linux has a resident process")
-    for number in (0, 1, 2):
-        os.fstat(number)  # what is opened next would take the place of one that is closed
-    given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("GOAT_MCP_"))]
-    if any(path in text for text in given for path in _DESCRIPTOR_PATHS):
-        raise NotResident("a setting names an open file of this process")
-    if _COMMAND_MARK in os.environ:
-        raise NotResident("it was started by a command of goat-mcp, which ends all that it starts")
-    if not all(path.startswith("/") for path in (os.environ.get("PYTHONPATH") or "/").split(":")):
-        raise NotResident("PYTHONPATH depends on the current folder")
+    check_possible()
     own = _status("self")
     if own.get("NoNewPrivs") != "0":
         raise NotResident("it was started with no_new_privs, and may be confined in a way that nobody can see")
@@ -117,6 +105,23 @@ def hand_over() -> "tuple[socket, int]":
     except TimeoutError:
         raise NotResident(f"the resident process did not answer within {TIMEOUT_S * 1000:.0f} ms") from None
     return server, pid
+
+
+def check_possible() -> None:
+    """Raises `NotResident` if this process, with its arguments and environment, is to serve by itself."""
+    if "--no-resident" in sys.argv or os.environ.get(SWITCH, "").lower() in _OFF:
+        raise NotResident(f"switched off (--no-resident, {SWITCH}=0)")
+    if sys.platform != "linux":
+        raise NotResident("only Linux has a resident process")
+    for number in (0, 1, 2):
+        os.fstat(number)  # what is opened next would take the place of one that is closed
+    given = [*sys.argv[1:], *(value for name, value in os.environ.items() if name.startswith("GOAT_MCP_"))]
+    if any(path in text for text in given for path in _DESCRIPTOR_PATHS):
+        raise NotResident("a setting names an open file of this process")
+    if _COMMAND_MARK in os.environ:
+        raise NotResident("it was started by a command of goat-mcp, which ends all that it starts")
+    if not all(path.startswith("/") for path in (os.environ.get("PYTHONPATH") or "/").split(":")):
+        raise NotResident("PYTHONPATH depends on the current folder")
 
 
 def check_peer(pid: int, uid: int, own: dict[str, str]) -> None:

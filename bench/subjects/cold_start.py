@@ -7,13 +7,10 @@ the time grows with their number shows what each one costs.
 
 from __future__ import annotations
 
-import http.client
-import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -24,13 +21,13 @@ from bench.processes import Started, started_processes
 from bench.report import Bar, Row
 from bench.resident import NewServers, warm_resident
 from bench.servers.small_upstream import TOOL_COUNT
+from bench.sse import LOOK_AGAIN_S, sse_client
 from bench.timing import Samples, interleaved, medians
-from bench.wire import ANSWER_TIMEOUT_S, HANDSHAKE_PARAMS, WireClient, WireFailure
+from bench.wire import ANSWER_TIMEOUT_S, WireClient, WireFailure
 from bench.workbench import CannotMeasure, Workbench, free_port, script
 
 COUNTS = (1, 10, 50)
 HUB_BAR = 1.2
-LOOK_AGAIN_S = 0.01
 RESIDENT, ALONE = "resident", "alone"
 FULL = ("--set", "catalog.mode=full")
 
@@ -98,7 +95,7 @@ def _hub(bench: Workbench, entries: Mapping[str, Any], wanted: int, worked: list
         started = time.perf_counter()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=bench.env)
         try:
-            client = _connected(port, process)
+            client = sse_client(port, process)
             _until_full(client.list_tools, wanted)
             took_ms = (time.perf_counter() - started) * 1000
             worked.append(cpu_ms(process.pid))
@@ -119,69 +116,3 @@ def _until_full(list_tools: Callable[[], Sequence[object]], wanted: int) -> None
         if time.monotonic() > deadline:
             raise WireFailure(f"only {listed} of {wanted} tools were ever listed")
         time.sleep(LOOK_AGAIN_S)
-
-
-def _connected(port: int, process: subprocess.Popen[bytes]) -> SseClient:
-    deadline = time.monotonic() + ANSWER_TIMEOUT_S
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            return SseClient(port)
-        except (OSError, http.client.HTTPException):
-            time.sleep(LOOK_AGAIN_S)
-    raise WireFailure("mcp-hub does not answer")
-
-
-@dataclass
-class SseClient:
-    """A client of the transport of 2024-11-05, of as little code as possible: events in, messages out."""
-
-    port: int
-    _last_id: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        self._events = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_TIMEOUT_S)
-        self._events.request("GET", "/mcp", headers={"Accept": "text/event-stream"})
-        self._stream = self._events.getresponse()
-        if self._stream.status != http.client.OK:
-            self._events.close()
-            raise http.client.HTTPException(f"status {self._stream.status}")
-        self._endpoint = self._event()
-        self._messages = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_TIMEOUT_S)
-        self.request("initialize", {**HANDSHAKE_PARAMS, "protocolVersion": "2024-11-05"})
-        self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def list_tools(self) -> list[dict[str, Any]]:
-        return self.request("tools/list", {})["tools"]
-
-    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        self._last_id += 1
-        self._post({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
-        while True:
-            message = json.loads(self._event())
-            if message.get("id") != self._last_id or "method" in message:
-                continue
-            if "error" in message:
-                raise WireFailure(f"{method}: {message['error']}")
-            return message["result"]
-
-    def close(self) -> None:
-        self._messages.close()
-        self._stream.close()
-        self._events.close()
-
-    def _post(self, message: Mapping[str, Any]) -> None:
-        self._messages.request(
-            "POST", self._endpoint, json.dumps(message).encode(), {"Content-Type": "application/json"}
-        )
-        self._messages.getresponse().read()
-
-    def _event(self) -> str:
-        """The data of the next event."""
-        data: list[str] = []
-        while line := self._stream.readline():
-            text = line.decode().rstrip("\r\n")
-            if text.startswith("data:"):
-                data.append(text[5:].lstrip())
-            elif not text and data:
-                return "\n".join(data)
-        raise WireFailure("the stream of events ended")

@@ -43,11 +43,13 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     configuration, 3 a login or token, 4 an upstream that cannot be reached, 5 one that fails to list, 6 a schema that
     clients refuse.
     """
+    from goat_mcp.cli.resident.running import find_residents
     from goat_mcp.gateway.build.working_directories import refused_by_state
     from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status, system_findings
     from goat_mcp.gateway.status.system_features import as_document, system_features, table
 
     features = system_features()
+    residents = find_residents()
     statuses: list[UpstreamStatus] = []
     earlier: Mapping[str, LastRun] = {}
     checked = ["settings"]
@@ -98,6 +100,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
             "findings": [finding.wire() for finding in findings],
             "upstreams": upstreams,
             "system": as_document(features),
+            "resident": residents.wire(),
             "checked": checked,
             "exit_status": code,
         }
@@ -107,6 +110,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
             _say(status, earlier.get(status.name))
         for text in table(features):
             say(text)
+        say(residents.line())
         _print([finding for finding in findings if not finding.is_info], checked)
     return code
 

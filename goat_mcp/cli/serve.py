@@ -39,13 +39,18 @@ Ctrl-C ends it."""
     help="HTTP bearer token; created if the file does not exist.",
 )
 @click.option("--no-token", is_flag=True, help="HTTP on loopback without a token.")
-@click.option("--no-resident", is_flag=True, help="Start a process of its own, not a fork of the resident one.")
+@click.option(
+    "--no-resident",
+    is_flag=True,
+    help="Serve in this process, not in a fork of the resident one (or GOAT_MCP_RESIDENT=0).",
+)
 def serve(http: str | None, token_file: Path | None, no_token: bool, no_resident: bool, **selection: Any) -> None:
     """Serve the tools over stdio (what MCP hosts start), or over HTTP.
 
     The workspace is --workspace, else the client's roots, else the current directory unless that is / or your home.
     Over HTTP all clients share one, and their roots count for upstream servers only.
     Logs go to stderr; stdout carries the protocol only.
+    On Linux a start over stdio is a fork of a resident process that has everything imported.
     """
     host = HostProcess.taken_from(os.environ)
     fill_in(os.environ)
