@@ -434,6 +434,13 @@ HOLDS_NOTHING_OF_CALLERS = (
 )
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
+    "cli/resident/linux_fork_server:ForkServer._sessions": "by process; what a session sends stays in its fork",
+    "upstreams/sharing/broker:Broker._shared": "by launch, whose account is the principal",
+    "upstreams/sharing/multiplexer:Multiplexer._pending": "by session's connection, of one launch",
+    "upstreams/sharing/multiplexer:Multiplexer._questions": "by session's connection, of one launch",
+    "upstreams/sharing/multiplexer:Multiplexer._watched": "by session's connection, of one launch",
+    "upstreams/sharing/multiplexer:_Handshake.result": "what the process says of itself, of one launch",
+    "upstreams/sharing/shared_process:SharedProcess.sessions": "of one launch",
     "gateway/approvals/change_source:ChangeSource._requests": "the owner's queue, by staged change",
     "gateway/approvals/definition_source:DefinitionSource._requests": "the owner's queue, by definition",
     "gateway/diagnostics:Diagnostics.features": "of the process, for the operator",
