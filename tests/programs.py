@@ -14,7 +14,9 @@ NO_PROGRAM = "no program"
 """A name that tests use because no such program exists, or because bash itself knows it."""
 
 PROGRAMS = {
-    **dict.fromkeys(("bash", "cat", "cp", "date", "echo", "grep", "id", "ls", "mount", "printf", "ps", "pwd"), SYSTEM),
+    **dict.fromkeys(
+        ("bash", "cat", "cp", "date", "echo", "flock", "grep", "id", "ls", "mount", "printf", "ps", "pwd"), SYSTEM
+    ),
     **dict.fromkeys(("sed", "sh", "sleep", "touch", "true", "tty", "umount", "unshare", "wc"), SYSTEM),
     **dict.fromkeys(("git", "make"), SYSTEM),
     "rg": ENVIRONMENT,

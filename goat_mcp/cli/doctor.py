@@ -43,7 +43,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     configuration, 3 a login or token, 4 an upstream that cannot be reached, 5 one that fails to list, 6 a schema that
     clients refuse.
     """
-    from goat_mcp.cli.resident.running import find_residents
+    from goat_mcp.cli.resident.linux_running import find_residents
     from goat_mcp.gateway.build.working_directories import refused_by_state
     from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status, system_findings
     from goat_mcp.gateway.status.system_features import as_document, system_features, table

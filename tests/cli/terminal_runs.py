@@ -55,10 +55,12 @@ def run_on_terminal(
     )
     os.close(theirs)
     shown = bytearray()
+    waiting = select.poll()  # `select` takes no descriptor above 1,023
+    waiting.register(ours, select.POLLIN)
     until_s = time.monotonic() + TIMEOUT_S
     with suppress(OSError):  # EIO: nobody has the terminal any more
         while time.monotonic() < until_s:
-            if select.select([ours], [], [], 1)[0]:
+            if waiting.poll(1000):
                 shown += os.read(ours, 65536)
             if interrupt_at and interrupt_at.encode() in shown:
                 process.send_signal(signal.SIGINT)  # again if it came just before the program read from the terminal

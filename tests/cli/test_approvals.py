@@ -18,7 +18,6 @@ from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Sta
 from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.calls.audit.call_record import CallRecord, RecordOptions
 from goat_mcp.cli.main import app
-from goat_mcp.core import platform
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.state.directory import StateDirectory
@@ -211,7 +210,7 @@ def test_a_command_that_a_model_runs_decides_nothing(
 
 @pytest.mark.e2e
 @pytest.mark.real_processes
-@pytest.mark.skipif(not platform.HAS_PROC, reason="others' variables are read in /proc")
+@pytest.mark.linux_only("others' variables are read in /proc")
 def test_a_command_that_a_model_runs_on_a_terminal_without_its_mark_decides_nothing(
     store: ApprovalStore, tmp_path: Path
 ) -> None:

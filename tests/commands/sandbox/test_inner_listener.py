@@ -235,4 +235,4 @@ async def test_a_program_that_has_ended_leaves_no_descriptor(bubblewrap: Bubblew
         asyncio.get_running_loop().call_soon(closed.set)  # behind the closing, which comes through the loop as well
         await closed.wait()
 
-        assert open_descriptors() == before
+        assert open_descriptors() <= before  # the collector may close what an earlier test has left
