@@ -68,9 +68,12 @@ class HostProcess:
             environment[LAUNCHER] = str(self.launcher)
 
 
+_SO_PEERCRED: int = getattr(socket, "SO_PEERCRED", 0)
+
+
 def _peer(descriptor: int) -> int:
     with socket.socket(fileno=os.dup(descriptor)) as connection:
-        return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), sys.byteorder)
+        return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, _SO_PEERCRED, 4), sys.byteorder)
 
 
 def _received(descriptor: int) -> bytes:

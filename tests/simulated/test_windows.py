@@ -29,7 +29,7 @@ print(win32job.CreateJobObject is not None, shutil.which("sh") is not None)
 """
 
 
-LINUX_ONLY = {"goat_mcp.cli.resident.linux_fork_server", "goat_mcp.cli.resident.linux_session_start"}
+LINUX_ONLY = {f"goat_mcp.cli.resident.linux_{name}" for name in ("broker", "fork_server", "session_start")}
 """Nothing of ours imports them: the resident process is started as a program."""
 
 

@@ -39,6 +39,7 @@ MAX_LINE_BYTES = 2 * MAX_FRAME_BYTES
 MAX_UNREAD_BYTES = 4 * MAX_FRAME_BYTES
 """A session that reads no more than this is cut off: the others should not wait for it."""
 STABLE_AFTER_S = 60.0
+_SIGHUP: signal.Signals = getattr(signal, "SIGHUP", signal.SIGTERM)
 
 
 @dataclass(eq=False)
@@ -129,12 +130,11 @@ class Broker:
     async def run(self) -> None:
         """Serve. When this returns, nothing of ours is left."""
         server: asyncio.Server | None = None
+        start_unix_server = getattr(asyncio, "start_unix_server")  # noqa: B009  # Windows' asyncio does not have it
         try:
             async with anyio.create_task_group() as self._group:
                 # Tasks of the group and not of the server: what fails in one must not go unseen.
-                server = await asyncio.start_unix_server(
-                    self._accepted, sock=self._owned.listening, limit=MAX_LINE_BYTES
-                )
+                server = await start_unix_server(self._accepted, sock=self._owned.listening, limit=MAX_LINE_BYTES)
                 await self._until_unused()
                 self._owned.release()
                 self._group.cancel_scope.cancel()
@@ -298,7 +298,7 @@ def run_broker(owned: OwnedSocket, *, idle_s: float = IDLE_S) -> None:
     For a fork, too: nothing of the process that was forked is used but what it has imported.
     """
     # Servers block the signals that end them, and whoever they start inherits that.
-    posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    posix.set_signal_mask(posix.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, _SIGHUP})
+    for number in (signal.SIGTERM, signal.SIGINT, _SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     asyncio.run(Broker(owned, guard=ProcessGuard(), idle_s=idle_s).run())

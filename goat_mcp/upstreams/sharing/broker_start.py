@@ -27,7 +27,7 @@ the name taken ends by itself."""
 START_WITHIN_S = 15.0
 START_AGAIN_S = 5.0
 _LOOK_S = 0.02
-_MODULE = "goat_mcp.cli.resident.broker"
+_MODULE = "goat_mcp.cli.resident.linux_broker"
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "XDG_RUNTIME_DIR"})
 
 

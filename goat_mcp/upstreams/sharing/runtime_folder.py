@@ -19,9 +19,11 @@ from pathlib import Path
 import goat_mcp_launch
 from goat_mcp.core import platform, posix
 from goat_mcp.processes.linux_confinement import why_confined
+from goat_mcp.state.file_lock import try_lock
 
 IS_SUPPORTED = platform.HAS_PROC
 """Whether a socket tells who is at its other end, and any path of one can be used."""
+_AF_UNIX: int = getattr(socket, "AF_UNIX", 0)
 _SO_PEERCRED = getattr(socket, "SO_PEERCRED", 0)
 
 
@@ -36,7 +38,7 @@ def runtime_folder() -> Path:
 @contextmanager
 def _address(folder: Path, name: str) -> Generator[str]:
     """A path for the socket that is never too long: through a descriptor of its folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, os.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
@@ -45,7 +47,7 @@ def _address(folder: Path, name: str) -> Generator[str]:
 
 def connected(folder: Path, name: str) -> socket.socket:
     """A connection to the socket's owner, who is this user. Does not block. Raises `OSError`."""
-    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    one = socket.socket(_AF_UNIX, socket.SOCK_STREAM)
     try:
         one.setblocking(False)
         with _address(folder, name) as address:
@@ -95,16 +97,13 @@ class OwnedSocket:
 
 def owned_socket(folder: Path, name: str, *, backlog: int = 128) -> OwnedSocket | None:
     """Listen at this name; None if somebody else does. Raises `OSError`."""
-    import fcntl  # not on every system that imports this
-
     path = folder / f"{name}.lock"
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW, 0o600)
+    listening = socket.socket(_AF_UNIX, socket.SOCK_STREAM)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_still(lock, path):
-            # Whoever had it has removed it meanwhile: the lock that counts is another file.
-            raise BlockingIOError(errno.EAGAIN, "the lock was removed", str(path))
+        # Whoever had it may have removed it meanwhile: the lock that counts is another file then.
+        if not try_lock(lock) or not _is_still(lock, path):
+            raise BlockingIOError(errno.EAGAIN, "somebody else holds the lock", str(path))
         with suppress(FileNotFoundError):
             (folder / name).unlink()
         with _address(folder, name) as address:

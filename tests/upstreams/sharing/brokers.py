@@ -70,7 +70,7 @@ def quick(idle_s: float = 600.0, setting: str = "named") -> Sharing:
     """Brokers that start in milliseconds and end after so long."""
 
     def start(folder: Path, name: str) -> None:
-        words = module_command("goat_mcp.cli.resident.broker", str(folder), name, str(idle_s))
+        words = module_command("goat_mcp.cli.resident.linux_broker", str(folder), name, str(idle_s))
         subprocess.run(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
         )

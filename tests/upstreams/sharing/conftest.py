@@ -12,6 +12,6 @@ from tests.upstreams.sharing.brokers import Brokers, private_runtime
 @pytest.fixture
 def brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Brokers]:
     # What forks it takes a while to start, which no test should wait for.
-    module_command("goat_mcp.cli.resident.broker")
+    module_command("goat_mcp.cli.resident.linux_broker")
     with private_runtime(tmp_path, monkeypatch) as ours:
         yield ours

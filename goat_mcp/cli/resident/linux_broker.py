@@ -1,10 +1,13 @@
-"""`python -m goat_mcp.cli.resident.broker FOLDER NAME [IDLE_S]`: be the broker, in the background."""
+"""`python -m goat_mcp.cli.resident.linux_broker FOLDER NAME [IDLE_S]`: be the broker, in the background."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+
+if sys.platform != "linux":
+    raise ImportError("only Linux has a broker")
 
 
 def main(folder: str, name: str, idle_s: str = "") -> None:
