@@ -31,8 +31,7 @@ MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 MAX_LOG_LINES = 200
 """Of one call; warnings and what is graver by themselves. The server bounds what it writes, too (`handler_log`)."""
 _REPORT_EVERY_S = 0.5
-_MAX_SIGNATURE_CHARS = 100
-_MAX_ERROR_CHARS = 100_000
+_MAX_SIGNATURE_CHARS, _MAX_ERROR_CHARS = 100, 100_000
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _CANCELLED = {"name": "Cancelled", "message": "the call was cancelled"}
 _MAX_DEPTH = 500
@@ -420,8 +419,7 @@ def main() -> None:
     os.dup2(2, 1)
     posix.limit_resource("AS", MAX_MEMORY_BYTES)
     posix.limit_resource("CORE", 0)
-    # Only now: Python's own modules are compiled already, elsewhere.
-    sys.pycache_prefix = sys.argv.pop()
+    sys.pycache_prefix = sys.argv.pop()  # only now: Python's own modules are compiled already, elsewhere
     start = json.loads(_first_line(requests))
     worker = Worker(requests, answers, start["config"])
     loop = asyncio.new_event_loop()

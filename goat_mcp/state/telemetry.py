@@ -1,7 +1,4 @@
-"""Log lines, to stderr, one each: JSON, and words on a terminal.
-
-No log library: loading one costs more than an upstream's first list, and a first list writes the first line.
-"""
+"""Log lines, to stderr, one each: JSON, and words on a terminal. structlog is loaded with the first line."""
 
 from __future__ import annotations
 
@@ -9,10 +6,9 @@ import json
 import shutil
 import sys
 import textwrap
-import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from goat_mcp.core.redaction import Redactor
@@ -51,6 +47,11 @@ class Telemetry:
         self._early.clear()
         self._copy_to = write
 
+    def _rendered(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+        line = json.dumps(event, default=repr)
+        self._copy(line)
+        return "\n".join(_wrapped(in_words(json.loads(line)))) if sys.stderr.isatty() else line
+
     def _copy(self, line: str) -> None:
         if self._copy_to is not None:
             self._copy_to(line)
@@ -58,34 +59,41 @@ class Telemetry:
             self._early.append(line)
 
     def debug(self, event: str, **fields: Any) -> None:
-        self._log("debug", event, fields)
+        if self._shows("debug"):
+            self._log.debug(event, **fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        self._log("warning", event, fields)
+        if self._shows("warning"):
+            self._log.warning(event, **fields)
 
     def unexpected(self, call_id: str, tool: str, bug: BaseException) -> None:
         """A bug: its traceback, once, under the call id that the client was told."""
-        trace = "".join(traceback.format_exception(bug)).rstrip("\n")
-        self._log("error", "call failed unexpectedly", {"call_id": call_id, "tool": tool, "exception": trace})
-
-    def _log(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
-        if not self._shows(level):
-            return
-        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        # A traceback quotes values: what is secret goes after it has become text.
-        entry = self._redactor.tree({**fields, "event": event, "level": level, "timestamp": now})
-        line = json.dumps(entry, default=repr)
-        self._copy(line)
-        shown = "\n".join(_wrapped(in_words(json.loads(line)))) if sys.stderr.isatty() else line
-        # In one piece, with its end: several threads write.
-        sys.stderr.write(f"{shown}\n")
-        sys.stderr.flush()
+        self._log.error("call failed unexpectedly", call_id=call_id, tool=tool, exc_info=bug)
 
     def _shows(self, level: str) -> bool:
         rank = LEVELS.index(level)
         if rank >= LEVELS.index(self._level):
             return True
         return bool(self._requested) and any(rank >= LEVELS.index(wanted) for wanted in self._requested)
+
+    @cached_property
+    def _log(self) -> Any:
+        import structlog
+
+        structlog.configure(
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.format_exc_info,
+                self._without_secrets,  # after the traceback has become text, which quotes values
+                self._rendered,
+            ],
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
+        return structlog.get_logger("goat_mcp")
+
+    def _without_secrets(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+        return self._redactor.tree(event)
 
 
 def in_words(event: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ _MODULES = (
     "encodings.ascii",
     "pwd",
     "sqlite3",
+    "structlog",
     "tree_sitter_bash",
     "goat_mcp.cli.main",
     "goat_mcp.cli.serve",

@@ -1,7 +1,4 @@
-"""Find the broker of this build and user, or start it.
-
-Somebody else may start it in another way, as by a fork of a process that has everything imported (`StartBroker`).
-"""
+"""Find the broker of this build and user, or start it."""
 
 from __future__ import annotations
 
