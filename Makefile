@@ -13,10 +13,13 @@ ifneq ($(wildcard $(SYSTEM_CERTIFICATES)),)
 export NODE_EXTRA_CA_CERTS ?= $(SYSTEM_CERTIFICATES)
 endif
 
+# Tests start Python hundreds of times: without this variable, which some machines set, modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium conformance conformance-suite clean
+.PHONY: setup demo test test-all unit compiled-tests surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium conformance conformance-suite clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and "goat-mcp needs Python 3.11 or newer; %s is %s. \
   Name another one: make demo PYTHON=python3.12" % (sys.executable, sys.version.split()[0]))
@@ -37,8 +40,13 @@ demo: setup
 
 # Quick checks run beside the installs, the check of types beside the first tests: one computes while the other waits.
 test: setup
-	@$(MAKE) --no-print-directory -j2 quick-lint surroundings
+	@$(MAKE) --no-print-directory -j3 quick-lint surroundings compiled-tests
 	@$(MAKE) --no-print-directory -j2 types unit
+
+# pytest compiles each file of tests with its own assertions. Without this each worker would do it, all at the same time.
+# A file that cannot be imported is reported by `unit`.
+compiled-tests: setup
+	@$(BIN)/python -m pytest --collect-only >/dev/null 2>&1 || true
 
 # What a Mac would run, by a Python on Linux that takes itself for one. tests/simulated/macos.py says what that shows.
 MAC_TESTS := tests/tools tests/files tests/processes tests/upstreams tests/state tests/calls tests/cli \
@@ -61,7 +69,7 @@ windows-under-wine: setup
 
 # Every case, as many repetitions as the contract says, and the agents that run through a LiteLLM proxy.
 test-all: setup
-	@$(MAKE) --no-print-directory -j2 quick-lint surroundings litellm
+	@$(MAKE) --no-print-directory -j3 quick-lint surroundings litellm compiled-tests
 	@GOAT_TESTS_FULL=1 $(MAKE) --no-print-directory -j2 types unit
 
 # A few that fail run once more, alone: a busy machine can make a test too slow.

@@ -37,6 +37,9 @@ _PASSED_ON = ("HOME", "PATH", "XDG_RUNTIME_DIR")
 _COMMAND_MARK = "GOAT_MCP_CALL"
 _DESCRIPTOR_PATHS = ("/dev/fd/", "/proc/self/", "/dev/std")
 _SAME_STATUS = ("Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
+SO_PEERPIDFD = 77
+"""Linux 6.5"""
+_NO_SUCH_OPTION = 92
 _TERM = 15
 _ENDED_UNSEEN = 70
 
@@ -84,7 +87,7 @@ def hand_over() -> "tuple[socket, int]":
         raise NotResident("it was started with no_new_privs, and may be confined in a way that nobody can see")
     folder = runtime_folder()
     name = build_name()
-    from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
+    from _socket import AF_UNIX, SOCK_STREAM, socket
 
     server = socket(AF_UNIX, SOCK_STREAM)
     server.settimeout(TIMEOUT_S)
@@ -92,10 +95,9 @@ def hand_over() -> "tuple[socket, int]":
         connect(server, folder, name)
     except (FileNotFoundError, ConnectionRefusedError):
         raise NotResident(start_resident(folder, name)) from None
-    except TimeoutError:
+    except (TimeoutError, BlockingIOError):
         raise NotResident("the resident process is too busy") from None
-    peer = server.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
-    check_peer(int.from_bytes(peer[:4], sys.byteorder), int.from_bytes(peer[4:8], sys.byteorder), own)
+    check_peer(server, own)
     try:
         pid = _ask(server)
         server.send(b"g")
@@ -120,12 +122,15 @@ def check_possible() -> None:
         raise NotResident("a setting names an open file of this process")
     if _COMMAND_MARK in os.environ:
         raise NotResident("it was started by a command of goat-mcp, which ends all that it starts")
+    if int(_text("/proc/self/personality"), 16):  # nobody else may read it
+        raise NotResident("its personality is another than usual (setarch)")
     if not all(path.startswith("/") for path in (os.environ.get("PYTHONPATH") or "/").split(":")):
         raise NotResident("PYTHONPATH depends on the current folder")
 
 
-def check_peer(pid: int, uid: int, own: dict[str, str]) -> None:
+def check_peer(server: "socket", own: dict[str, str]) -> None:
     """Our environment is for nobody who may do less than we, such as a program in a sandbox that made this socket."""
+    pid, uid = peer_of(server)
     if pid == 0:
         raise NotResident("the resident process is outside the pid namespace of the host's process")
     if uid != os.geteuid():
@@ -136,15 +141,51 @@ def check_peer(pid: int, uid: int, own: dict[str, str]) -> None:
             raise NotResident(f"{name} of the process that listens where the resident process should is another")
     if len(theirs["NSpid"].split()) != len(own["NSpid"].split()):
         raise NotResident("a process of another PID namespace listens where the resident process should")
+    # Who listened may have ended, with the socket left to others. Then we have looked at whoever got its number.
+    pidfd = peer_pidfd(server)
+    if pidfd is not None:
+        import select
+
+        is_over = bool(select.select([pidfd], [], [], 0)[0])
+        os.close(pidfd)
+        if is_over:
+            raise NotResident("who listened where the resident process should has ended")
+
+
+def peer_of(connection: "socket") -> tuple[int, int]:
+    """The process and the user at the other end."""
+    from _socket import SO_PEERCRED, SOL_SOCKET
+
+    credentials = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], sys.byteorder), int.from_bytes(credentials[4:8], sys.byteorder)
+
+
+def peer_pidfd(connection: "socket") -> int | None:
+    """A descriptor of the process at the other end, which `peer_of` has only the number of; None on an older kernel.
+    Raises `OSError` if it is gone."""
+    from _socket import SOL_SOCKET
+
+    try:
+        pidfd = connection.getsockopt(SOL_SOCKET, SO_PEERPIDFD)
+    except OSError as problem:
+        if problem.errno == _NO_SUCH_OPTION:
+            return None
+        raise
+    os.set_inheritable(pidfd, False)
+    return pidfd
 
 
 def _status(process: str) -> dict[str, str]:
-    descriptor = os.open(f"/proc/{process}/status", os.O_RDONLY | os.O_CLOEXEC)
+    lines = _text(f"/proc/{process}/status").splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _text(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        text = os.read(descriptor, 1 << 14).decode("utf-8", "replace")
+        return os.read(descriptor, 1 << 14).decode("utf-8", "replace")
     finally:
         os.close(descriptor)
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
 def connect(server: "socket", folder: str, name: str) -> None:
@@ -168,12 +209,13 @@ def _ask(server: "socket") -> int:
     body = b"\0".join([b"%o" % umask, b"%d" % len(sys.argv), b"%d" % len(words), os.fsencode(sys.path[0])])
     body = b"\0".join([body, *map(os.fsencode, sys.argv), *words, *variables])
     streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, folder))
-    server.sendmsg([len(body).to_bytes(8, "big")], [(SOL_SOCKET, SCM_RIGHTS, streams)])
-    os.close(folder)
     try:
+        server.sendmsg([len(body).to_bytes(8, "big")], [(SOL_SOCKET, SCM_RIGHTS, streams)])
         server.sendall(body)
     except (BrokenPipeError, ConnectionResetError):
-        del body  # it was refused before it was read; the answer says why
+        pass  # it was refused before it was read; the answer says why
+    finally:
+        os.close(folder)
     answer = server.recv(5)
     if not answer:
         raise NotResident("the resident process has ended")
@@ -220,20 +262,30 @@ def _stand_in_for(server: "socket", pid: int) -> "NoReturn":
         signal.pthread_sigmask(signal.SIG_BLOCK, (_TERM,))
         _thread.start_new_thread(pass_on_term, ())
     os.closerange(0, 2)  # the host sees it at once if the server closes them
-    try:
-        answer = server.recv(5)
-    except OSError:
-        answer = b""
-    if not answer:
-        os.write(2, b"goat-mcp: the resident process has ended, and the server with it\n")
-        os._exit(_ENDED_UNSEEN)
-    code = int.from_bytes(answer[1:], "big", signed=True)
+    code = _exit_code(server)
     if code < 0:
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, (-code,))
         signal.raise_signal(-code)
     os._exit(code)
+
+
+def _exit_code(server: "socket") -> int:
+    """The resident process sends it when the server has ended. If that was killed, the server's own word remains: a
+    server that is about to exit with status 0 says so."""
+    ends_well = False
+    try:
+        while word := server.recv(1):
+            if word == b"x":
+                return int.from_bytes(server.recv(4), "big", signed=True)
+            ends_well = True
+    except ConnectionResetError:
+        ends_well = False
+    if ends_well:
+        return 0
+    os.write(2, b"goat-mcp: the resident process has ended, and the server with it\n")
+    return _ENDED_UNSEEN
 
 
 def _send_signal(pid: int, number: int) -> None:
@@ -269,9 +321,11 @@ def start_resident(folder: str, name: str) -> str:
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            tried = os.fstat(lock)
+            if not os.path.samestat(tried, os.stat(f"{folder}/{name}.lock")):
+                raise BlockingIOError
+        except (BlockingIOError, FileNotFoundError):  # its holder may have removed it just now
             return "the resident process is just starting"
-        tried = os.fstat(lock)
         if tried.st_size and time.time() - tried.st_mtime < START_AGAIN_S:
             return "the resident process did not come up when it was last started"
         os.pwrite(lock, b"started\n", 0)
@@ -300,7 +354,7 @@ def _exec_detached(folder: str, name: str, lock: int) -> None:
             if number > 3:
                 _close(number)
         os.chdir("/")
-        os.umask(0o77)
+        os.umask(0o22)  # the byte code that it writes is everybody's
         # Python found UTF-8 mode in a locale that it has since replaced in our environment.
         utf8 = f"-Xutf8={sys.flags.utf8_mode}"
         words = [
@@ -325,13 +379,23 @@ def _close(descriptor: int) -> None:
 
 
 def _python_options() -> list[str]:
-    """What Python itself was started with, before the program."""
+    """What Python itself was started with, before the program: several letters may be one word (`-Im goat_mcp`)."""
     options: list[str] = []
     words = iter(sys.orig_argv[1:])
     for word in words:
-        if not word.startswith("-") or word.startswith(("-m", "-c")):
+        if not word.startswith("-"):
             break
-        options.append(word + next(words, "") if word in ("-W", "-X") else word)
+        letters = word[1:]
+        ends = [at for at, letter in enumerate(letters) if letter in "mcWX"]
+        if letters.startswith("-"):
+            options += [word, next(words, "")]
+        elif not ends:
+            options.append(word)
+        elif letters[ends[0]] in "mc":
+            options += [f"-{letters[: ends[0]]}"] if ends[0] else []
+            break
+        else:
+            options.append(word if letters[ends[0] + 1 :] else word + next(words, ""))
     return options
 
 
@@ -355,6 +419,8 @@ def runtime_folder() -> str:
         home = os.environ.get("HOME") or _home_on_record()
         if not home.startswith("/"):
             raise NotResident(f"HOME is no absolute path: {home}")
+        if os.stat(home).st_uid != os.geteuid():  # as with `sudo`: a folder of root's would be in its owner's way
+            raise NotResident(f"HOME belongs to another user: {home}")
         folder = f"{home}/.cache/goat-mcp/run"
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -390,7 +456,8 @@ def build_name() -> str:
         *(os.uname().nodename, str(os.geteuid()), str(os.getegid())),
         *sorted(f"{name}={value}" for name, value in os.environ.items() if shapes_start(name)),
         _seen(__file__),
-        *(_seen(path) for path in sys.path[1:]),  # a package that comes or goes changes its folder
+        # A package that comes or goes changes its folder; what comes and goes in a checkout is none.
+        *(_seen(path) for path in sys.path[1:] if path != home or not os.path.exists(f"{home}/pyproject.toml")),
         *sorted(files_seen(f"{home}/goat_mcp")),
     ]
     text = "\n".join(parts).encode("utf-8", "surrogateescape")

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from bench.wire import HANDSHAKE_PARAMS, MODERN_META, MODERN_REVISION, Era
 
 ANSWER_TIMEOUT_S = 120.0
+CONNECTING_AT_A_TIME = 16
 _FIRST_ID = 1_000_000
 _ID = b"%d" % _FIRST_ID
 _READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -22,6 +23,15 @@ _READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 class HttpFailure(Exception):
     """The server answered something else than the result that was expected."""
+
+
+class StartTogether:
+    """Clients that begin their calls at the same moment. They connect a few at a time, as clients do that are not
+    started by one bell, and each calls once: a server may end a connection that says nothing."""
+
+    def __init__(self, clients: int) -> None:
+        self.all_ready = asyncio.Barrier(clients)
+        self.connecting = asyncio.Semaphore(CONNECTING_AT_A_TIME)
 
 
 @dataclass(frozen=True)
@@ -35,9 +45,10 @@ class HttpLoad:
     """With `_ID` where the id goes: calls of one session must not share one."""
     expected: bytes
 
-    async def run(self, total: int, at_once: int, together: asyncio.Barrier | None = None) -> list[float]:
+    async def run(self, total: int, at_once: int, together: StartTogether | None = None) -> list[float]:
         """Make `total` calls over `at_once` connections, each of which has one call open at any time. Returns how long
-        each took, in ms. With `together` the first call waits until all who share it are connected.
+        each took, in ms. With `together` all who share it begin at the same moment; the one call that each has made
+        before that does not count.
 
         Raises `HttpFailure` for an answer without the expected bytes, `TimeoutError` for none.
         """
@@ -61,7 +72,7 @@ class SseLoad:
     body: bytes
     expected: bytes
 
-    async def run(self, total: int, at_once: int, together: asyncio.Barrier | None = None) -> list[float]:
+    async def run(self, total: int, at_once: int, together: StartTogether | None = None) -> list[float]:
         """Open a session, and do as `HttpLoad.run`."""
         async with self._session() as session:
 
@@ -133,16 +144,19 @@ async def _over_connections(
     total: int,
     at_once: int,
     call: Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]],
-    together: asyncio.Barrier | None = None,
+    together: StartTogether | None = None,
 ) -> list[float]:
     took_ms: list[float] = []
     ids = iter(range(_FIRST_ID, _FIRST_ID + total))
 
     async def one_connection() -> None:
-        reader, writer = await asyncio.open_connection(host, port)
+        async with together.connecting if together is not None else nullcontext():
+            reader, writer = await asyncio.open_connection(host, port)
+            if together is not None:
+                await call(reader, writer, next(ids))
         try:
             if together is not None:
-                await together.wait()
+                await together.all_ready.wait()
             for number in ids:
                 if reader.at_eof():  # a server may end a connection that had nothing to do
                     writer.close()

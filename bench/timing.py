@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from statistics import median
 
 Samples = dict[str, list[float]]
@@ -55,11 +54,6 @@ def timed_ms(action: Callable[[], object]) -> Callable[[], float]:
 
 def medians(samples: Samples) -> dict[str, float]:
     return {name: median(figures) for name, figures in samples.items()}
-
-
-def middle_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of one over the median of the other."""
-    return median(ours) / median(theirs) if theirs else math.nan
 
 
 def _order(names: list[str], number: int) -> list[str]:

@@ -111,12 +111,17 @@ class Workbench:
             _wait_until_listening(process, port, log)
             yield process
         finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM; SIGKILL if it does not end within 10 s."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def script(name: str, *arguments: str, python: Path | None = None) -> list[str]:

@@ -24,7 +24,7 @@ from tests.contract.attack_cases import count_line
 from tests.not_on_windows import NOT_ON_WINDOWS
 from tests.quick_start import login_path
 from tests.repetitions import examples, is_full
-from tests.resident_processes import end_residents_below
+from tests.resident_processes import end_residents_below, residents_of_this_user
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
 settings.register_profile(
@@ -76,9 +76,15 @@ def ripgrep_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
 
 @pytest.fixture(scope="session", autouse=True)
 def end_residents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests that start goat-mcp as a new user does start a resident process, too."""
+    """Tests that start goat-mcp as a new user does start a resident process, too. None does so as the user who runs
+    the tests."""
+    before = residents_of_this_user()
     yield
     end_residents_below(tmp_path_factory.getbasetemp())
+    left = residents_of_this_user() - before
+    for pid in left:
+        os.kill(pid, signal.SIGTERM)
+    assert not left, "a test has started a resident process in your own home; give it GOAT_MCP_RESIDENT=0 or a home"
 
 
 @pytest.hookimpl(tryfirst=True)  # before the fixtures of its module

@@ -35,6 +35,7 @@ NOT_ON_WINDOWS: dict[str, str] = {
             "tests/cli/test_secret.py",
             "tests/cli/test_servers.py",
             "tests/cli/test_status.py",
+            "tests/cli/test_terminal_session.py",
             "tests/cli/test_trust.py",
             "tests/cli/test_why.py",
             "tests/e2e/test_undo_and_review.py",

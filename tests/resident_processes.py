@@ -3,8 +3,10 @@ it would stay for ten minutes."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +22,25 @@ def residents_below(folder: Path) -> list[int]:
             if MODULE.encode() in words and str(folder).encode() in words[words.index(MODULE.encode()) + 1]:
                 found.append(int(process.name))
     return found
+
+
+def residents_of_this_user() -> set[int]:
+    """Those of this Python whose sockets are where the user's own are: no test may start one."""
+    if sys.platform != "linux":
+        return set()
+    places = [Path(f"~{getpass.getuser()}").expanduser() / ".cache/goat-mcp/run"]
+    if runtime := os.environ.get("XDG_RUNTIME_DIR"):
+        places.append(Path(runtime, "goat-mcp"))
+    own = f"{sys.executable}\0".encode()
+    found = (pid for place in places for pid in residents_below(place))
+    return {pid for pid in found if _command_line(pid).startswith(own)}
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def end_residents_below(folder: Path) -> None:

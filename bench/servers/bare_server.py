@@ -1,6 +1,6 @@
 """The least an SDK server can be: one echo tool on the lowlevel `Server`. Baseline of start, memory and calls.
 
-Arguments: `stdio`, or a port to serve HTTP on.
+Arguments: `stdio`, or a port to serve HTTP on; more are ignored, and tell one such server from another.
 """
 
 from __future__ import annotations

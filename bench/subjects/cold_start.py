@@ -24,7 +24,7 @@ from bench.servers.small_upstream import TOOL_COUNT
 from bench.sse import LOOK_AGAIN_S, sse_client
 from bench.timing import Samples, interleaved, medians
 from bench.wire import ANSWER_TIMEOUT_S, WireClient, WireFailure
-from bench.workbench import CannotMeasure, Workbench, free_port, script
+from bench.workbench import CannotMeasure, Workbench, free_port, script, stop
 
 COUNTS = (1, 10, 50)
 HUB_BAR = 1.2
@@ -101,12 +101,7 @@ def _hub(bench: Workbench, entries: Mapping[str, Any], wanted: int, worked: list
             worked.append(cpu_ms(process.pid))
             client.close()
         finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
     return took_ms
 
 

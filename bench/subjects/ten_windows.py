@@ -1,8 +1,7 @@
 """What windows of a host cost beside each other: the memory of a second one, and ten with the same ten upstreams, each
 of which runs once for all (`share: true`) or once for every window.
 
-The windows are open in ten projects. The upstreams use no library: those of real users are larger, so there is more to
-share.
+The windows are open in ten projects. The upstreams are what most are that run in Python: one tool, and the SDK.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class Counted:
 def _ten_windows(bench: Workbench) -> list[Row]:
     counted: dict[str, list[Counted]] = {SHARED: [], RESIDENT: [], APART: []}
     runs: dict[str, Callable[[], float]] = {name: partial(_count, bench, name, into) for name, into in counted.items()}
-    rounds = bench.rounds(3, 1)
+    rounds = bench.rounds(2, 1)
     interleaved(runs, rounds, lambda number: bench.say(f"{WINDOWS} windows: round {number + 1} of {rounds}"))
     found = {
         name: medians(
@@ -126,12 +125,12 @@ def _ten_windows(bench: Workbench) -> list[Row]:
 def _count(bench: Workbench, name: str, into: list[Counted]) -> float:
     entries: dict[str, Mapping[str, object]] = {}
     for number in range(UPSTREAMS):
-        upstream = script("small_upstream", f"small{number}")
+        upstream = script("bare_server", "stdio", f"bare{number}")  # servers of the same command are one
         # With a folder of its own: by default a stdio upstream runs in the window's workspace, so each has another.
         cwd = str(bench.folder("upstreams-run-here"))
-        entries[f"small{number}"] = {"command": sys.executable, "args": upstream[1:], "cwd": cwd}
+        entries[f"bare{number}"] = {"command": sys.executable, "args": upstream[1:], "cwd": cwd}
         if name == SHARED:
-            entries[f"small{number}"] = {**entries[f"small{number}"], "share": True}
+            entries[f"bare{number}"] = {**entries[f"bare{number}"], "share": True}
     flags = ("--upstreams", str(bench.upstreams_file(entries, f"ten-{name.partition(' ')[0]}")))
     env = bench.env if name == APART else bench.resident_env
     with started_processes() as started:
@@ -142,11 +141,10 @@ def _count(bench: Workbench, name: str, into: list[Counted]) -> float:
             for number in range(WINDOWS):
                 window = bench.goat(*flags, workspace=bench.folder(f"project-{number}"))
                 clients.append(stack.enter_context(_window(bench, window, env)))
-            for client in clients:
-                client.open()
-                client.list_tools()
             for number, client in enumerate(clients):
                 bench.say(f"{name}: window {number + 1} of {WINDOWS} calls")
+                client.open()
+                client.list_tools()
                 _call_each(client, number)
             pids = _calm(started)
             kinds = [_kind(pid, clients) for pid in pids]
@@ -157,9 +155,9 @@ def _count(bench: Workbench, name: str, into: list[Counted]) -> float:
 def _call_each(client: WireClient, window: int) -> None:
     for number in range(UPSTREAMS):
         title = f"window {window} asks {number}"
-        answer = client.call(f"mcp__small{number}__small{number}_task_0", {"title": title})
+        answer = client.call(f"mcp__bare{number}__echo", {"text": title})
         if title not in answer:
-            raise CannotMeasure(f"small{number} answered {answer!r} instead of {title!r}")
+            raise CannotMeasure(f"bare{number} answered {answer!r} instead of {title!r}")
 
 
 def _calm(started: Started) -> list[int]:
@@ -179,7 +177,7 @@ def _kind(pid: int, clients: Sequence[WireClient]) -> str:
     if is_resident(pid):
         return SERVERS
     words = command(pid)
-    return SERVED if len(words) > 1 and words[1].endswith(b"small_upstream.py") else OTHERS
+    return SERVED if len(words) > 1 and words[1].endswith(b"bare_server.py") else OTHERS
 
 
 def _window(bench: Workbench, window: Sequence[str], env: Mapping[str, str]) -> WireClient:

@@ -1,4 +1,4 @@
-"""Calls per second with 64 calls open at any time, through us and through FastMCP's proxy.
+"""Calls per second with 64 calls open at any time, through us and through the proxies of others.
 
 The client is one of a few lines (`wire.py`, `http_load.py`): the SDK's would be the bottleneck of what it measures.
 """
@@ -14,8 +14,8 @@ from statistics import median
 from typing import get_args
 
 from bench.hop import DIRECT, FASTMCP, OURS, RELAY
-from bench.http_load import HttpLoad, http_load
-from bench.peers import fastmcp
+from bench.http_load import HttpLoad, SseLoad, http_load, sse_load
+from bench.peers import HUB, fastmcp, hub, is_here
 from bench.report import Bar, Row
 from bench.timing import interleaved
 from bench.wire import Era, WireClient
@@ -23,6 +23,7 @@ from bench.workbench import FASTMCP_PYTHON, Workbench, free_port, script
 
 AT_ONCE = 64
 FASTMCP_BAR = 2.0
+HUB_BAR = 1.0
 ECHOED = {"text": "hello"}
 
 
@@ -71,9 +72,15 @@ def _over_http(bench: Workbench) -> list[Row]:
         }
         if FASTMCP_PYTHON.exists():
             urls[FASTMCP] = serve(lambda port: fastmcp(str(port), upstream))
+        of_hub: SseLoad | None = None
+        if is_here(HUB):
+            entries = {"echo": {"url": upstream}}
+            of_hub = sse_load(serve(lambda port: hub(bench, port, entries)), "echo__echo", ECHOED, b"hello")
         rows: list[Row] = []
         for era in get_args(Era):
             runs: dict[str, Callable[[int], object]] = {}
+            if of_hub is not None and era == "handshake":
+                runs[HUB] = partial(_through_sockets, of_hub)
             for name, url in urls.items():
                 load = http_load(url, era, "mcp__echo__echo" if name == OURS else "echo", ECHOED, b"hello")
                 runs[name] = partial(_through_sockets, load)
@@ -85,7 +92,7 @@ def _through_pipes(client: WireClient, tool: str, total: int) -> None:
     client.call_many(tool, ECHOED, total=total, at_once=AT_ONCE)
 
 
-def _through_sockets(load: HttpLoad, total: int) -> None:
+def _through_sockets(load: HttpLoad | SseLoad, total: int) -> None:
     asyncio.run(load.run(total, AT_ONCE))
 
 
@@ -105,6 +112,7 @@ def _rows(bench: Workbench, what: str, runs: Mapping[str, Callable[[int], object
         lambda number: bench.say(f"{what}: round {number + 1} of {rounds}"),
     )
     rates = {name: median(figures) for name, figures in samples.items()}
+    bars = {FASTMCP: FASTMCP_BAR, HUB: HUB_BAR}
     return [
         Row(
             what,
@@ -112,7 +120,7 @@ def _rows(bench: Workbench, what: str, runs: Mapping[str, Callable[[int], object
             "calls/s",
             name,
             rates[name],
-            Bar(rates[OURS] / rates[name], FASTMCP_BAR, "x", is_minimum=True) if name == FASTMCP else None,
+            Bar(rates[OURS] / rates[name], bars[name], "x", is_minimum=True) if name in bars else None,
         )
         for name in rates
         if name != OURS

@@ -44,6 +44,7 @@ class Run:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")},
             "GOAT_MCP_STATE_DIR": str(folder / "state"),
+            "GOAT_MCP_RESIDENT": "0",
             "XDG_CONFIG_HOME": str(folder / "config"),
             "LC_ALL": "C.UTF-8",
             "PATH": os.pathsep.join([str(HERE / "hooks"), os.environ.get("PATH", os.defpath)]),

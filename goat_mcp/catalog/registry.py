@@ -21,7 +21,7 @@ class NameTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """A tool that is withheld because another source has its name (gateway contract COL-1).
+    """A tool that is rejected because another source has its name (gateway contract COL-1).
 
     `kept_name` is the name of the other, if it differs: in upper and lower case (R-UP-5).
     """

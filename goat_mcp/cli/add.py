@@ -21,7 +21,7 @@ from goat_mcp.cli.running_servers import say_followers
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.own_servers import (
@@ -115,7 +115,7 @@ def add(
             "file": str(path),
             "changed": change.is_one and not dry_run,
             "dry_run": dry_run,
-            "diff": shown_diff(change),
+            "diff": redacted_diff(change),
             "notes": notes,
             "check": None if found is None else found.fields(),
             "running": fields(followers),

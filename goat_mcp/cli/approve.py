@@ -70,7 +70,7 @@ def decide_all(ids: Sequence[str], decide: Decide, as_json: bool) -> int:
         click.echo(json.dumps([{name: one[name] for name in one if name != "code"} for one in outcomes]))
     for one in outcomes if not as_json else ():
         is_refused = one["outcome"] == "refused"
-        say(f"{one['id']} {'refused: ' if is_refused else ''}{one['told']}", err=is_refused)
+        say(f"{one['id']} {'refused: ' if is_refused else ''}{one['message']}", err=is_refused)
     refused = {one["code"] for one in outcomes if one["outcome"] == "refused"}
     if refused == {ErrorCode.AUTH}:
         return AUTH
@@ -88,10 +88,12 @@ async def _outcomes(ids: Sequence[str], decide: Decide) -> list[dict[str, Any]]:
             found = await anyio.to_thread.run_sync(queue.store.find, id)
             decided = await decide(queue, found)
             outcomes.append(
-                {"id": found.short_id, "outcome": decided.approval.status.value, "told": decided.done, "code": ""}
+                {"id": found.short_id, "outcome": decided.approval.status.value, "message": decided.done, "code": ""}
             )
         except ToolError as refused:
             by = refused.approval.decided_by if isinstance(refused, DecidedBefore) else ""
-            told = " ".join(filter(None, (f"{refused.message}.", refused.suggestion)))
-            outcomes.append({"id": id, "outcome": "refused", "told": told, "decided_by": by, "code": refused.code})
+            message = " ".join(filter(None, (f"{refused.message}.", refused.suggestion)))
+            outcomes.append(
+                {"id": id, "outcome": "refused", "message": message, "decided_by": by, "code": refused.code}
+            )
     return outcomes

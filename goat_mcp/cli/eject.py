@@ -15,7 +15,7 @@ from goat_mcp.cli.hosts.table import host_named, written_host
 from goat_mcp.cli.hosts.uninstall import plan_eject, written_files
 from goat_mcp.cli.terminal import say
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_edit import replace_bytes
 
@@ -42,7 +42,7 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
     receipts = _chosen(host, named)
     plan = plan_eject(receipts, keep_changes=keep_changes)
     host_of_file, change = written_host(plan.receipt.host), plan.change
-    diff = shown_diff(change)
+    diff = redacted_diff(change)
     if not as_json:
         say_diff(change)
     if not dry_run:

@@ -12,7 +12,7 @@ from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.this_account import WINDOWS_HOME_VARIABLE
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.state.file_edit import Change
 
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
@@ -38,7 +38,7 @@ def refuse_a_model(dry: bool, what: str = "change which servers a host starts") 
 
 
 def say_diff(change: Change) -> None:
-    text = shown_diff(change)
+    text = redacted_diff(change)
     if text:
         click.echo(text)
 
@@ -47,7 +47,7 @@ def say_change(source: Source, change: Change, *, already: str, done: str, dry_r
     """Show the change of one host's file: `already` is said if nothing changes, `done` if it is written."""
     if as_json:
         fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
-        click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
+        click.echo(json.dumps({**fields, "diff": redacted_diff(change), "dry_run": dry_run}))
         return
     say_diff(change)
     if not change.is_one:

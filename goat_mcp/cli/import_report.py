@@ -19,7 +19,7 @@ from goat_mcp.cli.install_options import settings_name_workspace
 from goat_mcp.cli.terminal import escaped, print_table
 from goat_mcp.cli.workspace_choice import workspace_note
 from goat_mcp.core.redaction import Redactor
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 
 _WORDS = {
     ImportOutcome.IMPORTED: "imported",
@@ -84,7 +84,7 @@ def _host_fields(plan: ImportPlan, one: SourcePlan, dry_run: bool) -> dict[str, 
                 "name": server.name,
                 "outcome": server.outcome.value,
                 "as": server.to or None,
-                "told": list(server.notes),
+                "notes": list(server.notes),
                 "secrets_in_plain_text": [secret.where for secret in _plain(plan, server)],
                 "next": _next(plan, one, server),
             }
@@ -94,7 +94,7 @@ def _host_fields(plan: ImportPlan, one: SourcePlan, dry_run: bool) -> dict[str, 
         "unseen": one.source.host.unseen or None,
     }
     if one.change is not None:
-        fields |= {"moved": one.change.is_one and not dry_run, "diff": shown_diff(one.change)}
+        fields |= {"moved": one.change.is_one and not dry_run, "diff": redacted_diff(one.change)}
     return fields
 
 

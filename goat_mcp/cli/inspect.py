@@ -32,7 +32,7 @@ def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, 
     """Show what clients see of all tools, of a server's, or of one: names, risk, and every rewrite of a schema.
 
     Exit status: 0 done, 1 wrong usage, 3 the server wants a login, 4 it could not be reached, 6 (only with --strict) a
-    tool is rewritten or withheld, or the catalog is more than a host takes.
+    tool is rewritten or rejected, or the catalog is more than a host takes.
     """
     if dialect is not None:
         selection["overrides"] = [*selection["overrides"], f"catalog.schema_dialect={dialect}"]
@@ -55,7 +55,7 @@ def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, 
         listing.print_problems()
     if (code := _unreached(statuses if name is not None else [])) != 0:
         return code
-    is_portable = not (document["withheld"] or document["findings"])
+    is_portable = not (document["rejected"] or document["findings"])
     is_portable = is_portable and not any(tool["rewrites"] for tool in document["tools"])
     return NOT_PORTABLE if strict and not is_portable else 0
 
@@ -78,10 +78,10 @@ def _document(
     return {
         "dialect": gateway.catalog.dialect.name,
         "tools": [_tool(shown, with_schemas=with_schemas) for shown in listed.values()],
-        "withheld": [
-            {"server": status.name, "name": withheld.name, "reason": withheld.reason}
+        "rejected": [
+            {"server": status.name, "name": rejected.name, "reason": rejected.reason}
             for status in statuses
-            for withheld in status.withheld
+            for rejected in status.rejected
         ],
         "findings": [] if with_schemas else host_findings(listed),
     }
@@ -130,9 +130,9 @@ def _print(document: Mapping[str, Any]) -> None:
         for which in ("listed", "original"):
             if which in tool and (which == "listed" or tool["rewrites"]):
                 click.echo(f"{which}:\n{json.dumps(tool[which], indent=2)}")
-    for withheld in document["withheld"]:
+    for rejected in document["rejected"]:
         click.echo(
-            escaped(f"{withheld['server']}: {withheld['name'] or '(no name)'} is withheld: {withheld['reason']}")
+            escaped(f"{rejected['server']}: {rejected['name'] or '(no name)'} is rejected: {rejected['reason']}")
         )
     for finding in document["findings"]:
         click.echo(escaped(finding))

@@ -27,7 +27,7 @@ from goat_mcp.cli.install_options import checked_options, settings_name_workspac
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.workspace_choice import asked_workspaces, has_workspace, is_answered, workspace_note
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 from goat_mcp.state.file_edit import Change
 
@@ -243,7 +243,7 @@ def _fields(one: Installed, dry_run: bool) -> dict[str, Any]:
         "host": one.host.name,
         "file": None if one.file is None else str(one.file),
         "changed": is_written,
-        "diff": "" if one.change is None else shown_diff(one.change),
+        "diff": "" if one.change is None else redacted_diff(one.change),
         "result": one.result,
         "why": one.why,
         "workspace_note": one.note,

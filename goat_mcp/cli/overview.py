@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from goat_mcp.calls.approvals.record import Kind
+from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.cli.hosts.own_entry import launch_of, missing_part, own_names
 from goat_mcp.cli.hosts.sources import is_here, readable_sources
 from goat_mcp.cli.hosts.table import hosts_in, written_host
@@ -30,7 +32,7 @@ _MAX_NAMES = 6
 _MAX_SERVERS = 4
 _MAX_PROCESSES = 2
 _MAX_STEPS = 4
-_MAX_LINES = {"Hosts": 4, "Servers": 5, "Running": 3, "Waiting": 2, "Next": 4}
+_MAX_LINES = {"Hosts": 4, "Servers": 5, "Running": 3, "Waiting": 3, "Next": 4}
 
 
 def show_overview() -> None:
@@ -152,6 +154,8 @@ def _server_lines(servers: Mapping[str, str], unreadable: Sequence[str], width: 
 def _waiting(state: StateDirectory) -> list[str]:
     """What the user has to decide."""
     lines: list[str] = []
+    if calls := sum(one.request.kind is Kind.CALL for one in ApprovalStore(state).waiting()):
+        lines.append(f"{calls} call{'' if calls == 1 else 's'}: goat-mcp approvals")
     if (state.path / "plans").is_dir():
         from goat_mcp.state.plans import PlanStatus, all_plans
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from goat_mcp.cli.host_changes import refuse_a_model, restart_hint, shown_diff
+from goat_mcp.cli.host_changes import redacted_diff, refuse_a_model, restart_hint
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.importing import plan_install, write_host
 from goat_mcp.cli.hosts.own_entry import (
@@ -30,7 +30,7 @@ from goat_mcp.state.file_edit import Change
 
 
 class PageHosts:
-    """`account` is looked up for each request: a host may have been installed meanwhile."""
+    """The account is looked at for each request: a host may have been installed meanwhile."""
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
@@ -98,7 +98,7 @@ def _shown(source: Source, change: Change, workspace: str = "") -> HostChange:
     host = source.host
     digest = hashlib.sha256(repr((str(change.path), change.before, change.after)).encode()).hexdigest()
     after = restart_hint(host) if change.is_one else ""
-    return HostChange(host.title, str(change.path), shown_diff(change), digest, workspace, after)
+    return HostChange(host.title, str(change.path), redacted_diff(change), digest, workspace, after)
 
 
 def _is_connected(source: Source) -> bool:

@@ -13,7 +13,7 @@ from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import refuse_a_model
 from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.running_servers import say_followers
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.settings.own_servers import OwnServer, ServersFile, read_servers, servers_to_change, users_files
@@ -40,7 +40,7 @@ def remove(names: Sequence[str], from_file: Path | None, dry_run: bool, as_json:
             "removed": [{"name": one.name, "file": str(one.file.path)} for one in servers],
             "changed": not dry_run,
             "dry_run": dry_run,
-            "diff": "\n".join(shown_diff(change) for change in changes),
+            "diff": "\n".join(redacted_diff(change) for change in changes),
             "running": fields(followers),
         }
         click.echo(json.dumps(document))

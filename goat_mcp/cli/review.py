@@ -121,7 +121,7 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
     if as_json:
         click.echo(json.dumps(outcomes))
     for outcome in outcomes if not as_json else ():
-        say(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["told"]))))
+        say(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["message"]))))
     if not outcomes and not as_json:
         say("No changes wait for review.")
     return TOOL_ERROR if any(outcome["outcome"] == "refused" for outcome in outcomes) else OK
@@ -136,10 +136,10 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
     for id in ids:
         try:
             done = await _decided(user.queue, changes, here, id, apply)
-            outcome, _, told = done.partition(" ")
+            outcome, _, message = done.partition(" ")
         except ToolError as refused:
-            outcome, told = "refused", f"{refused.message}. {refused.suggestion}"
-        outcomes.append({"id": id, "outcome": outcome, "told": told})
+            outcome, message = "refused", f"{refused.message}. {refused.suggestion}"
+        outcomes.append({"id": id, "outcome": outcome, "message": message})
     return outcomes
 
 

@@ -1,17 +1,16 @@
-"""`goat-mcp rules`: the permission rules in force here and where each stands, and commands that change them.
-
-What was allowed for a session is known to its server alone, and ends with the session.
-"""
+"""`goat-mcp rules`: the permission rules in force here and where each stands, and commands that change them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from goat_mcp.calls.approvals.record import Approval
+from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.remembered import RememberedRule
 from goat_mcp.cli import flags
@@ -21,14 +20,10 @@ from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.cli.why import why
 from goat_mcp.gateway.rules.edits import RuleChange, changed_rules, forgotten_rules, removed_rules
-from goat_mcp.gateway.rules.listed import (
-    listed_rules,
-    place_of,
-    remembered_fields,
-    remembered_rules,
-)
+from goat_mcp.gateway.rules.listed import listed_rules, place_of, remembered_fields, remembered_rules
 from goat_mcp.gateway.rules.words import meaning
 from goat_mcp.settings.loading import load_settings
+from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_edit import edit_alone
 
 
@@ -39,7 +34,8 @@ from goat_mcp.state.file_edit import edit_alone
 def rules(ctx: click.Context, as_json: bool, **selection: Any) -> None:
     """List the permission rules in force, deny first, and where each of them stands.
 
-    Deny beats ask, ask beats allow, and what no rule matches is decided by the mode.
+    Deny beats ask, ask beats allow, and what no rule matches is decided by the mode. What you allowed for a session is
+    listed below, as long as its server runs.
     """
     if ctx.invoked_subcommand is None:
         _list(as_json, selection)
@@ -57,12 +53,35 @@ def _list(as_json: bool, selection: dict[str, Any]) -> None:
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
     found = listed_rules(settings, _warn)
+    granted = ApprovalStore(StateDirectory.default()).session_grants()
     if as_json:
-        click.echo(json.dumps([one.fields() for one in found]))
+        click.echo(json.dumps([*(one.fields() for one in found), *(one for each in granted for one in _granted(each))]))
         return
     print_table(["no.", "effect", "rule", "where"], [one.row() for one in found])
-    if not found:
+    if granted:
+        say("Allowed until the session ends; goat-mcp ui takes it back, in the view Rules:")
+        rows = [[one["rule"], one["client"], one["workspace"]] for each in granted for one in _granted(each)]
+        print_table(["rule", "client", "workspace"], rows)
+    elif not found:
         say("No rules: the mode decides. Add one, e.g.: goat-mcp rules allow 'Bash(git status)'", err=True)
+
+
+def _granted(approval: Approval) -> Iterator[dict[str, Any]]:
+    """The rules that a person allowed for one running session."""
+    request = approval.request
+    for rule in approval.verdict.grants if approval.verdict is not None else ():
+        yield {
+            "number": None,
+            "effect": "allow",
+            "rule": rule,
+            "origin": "session",
+            "id": approval.id,
+            "principal": request.principal,
+            "directory": request.directory,
+            "client": request.client,
+            "workspace": request.workspace,
+            "granted_at_s": approval.decided_at_s,
+        }
 
 
 rules.add_command(why, "test")

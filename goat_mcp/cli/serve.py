@@ -75,6 +75,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, no_resident
             run_stdio(settings, host=host, check=check)
         else:
             run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check, hosts=_hosts)
+    host.say_it_ends_well()
 
 
 def _hosts() -> Hosts:
@@ -99,10 +100,14 @@ def become_undumpable() -> None:
 
     Root still can. What the server starts is not affected: `exec` resets the flag. Linux only, 2 ms.
     """
-    if platform.SYSTEM != "linux":
-        return
+    if platform.SYSTEM == "linux":
+        set_dumpable(False)
+
+
+def set_dumpable(is_dumpable: bool) -> None:
+    """Linux only."""
     try:
         import ctypes
     except ImportError:  # a Python that was built without it
         return
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, int(is_dumpable), 0, 0, 0)

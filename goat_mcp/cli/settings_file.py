@@ -10,7 +10,7 @@ import click
 from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.running_servers import say_followers
 from goat_mcp.cli.terminal import say
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.gateway.settings_edit import SettingsEdit
 from goat_mcp.gateway.status.running_servers import fields, readers_of, who
 from goat_mcp.state.trust import FILE_NAME
@@ -45,6 +45,6 @@ def edit_fields(edit: SettingsEdit, *, dry_run: bool) -> dict[str, Any]:
         "file": str(edit.path),
         "changed": edit.change.is_one and not dry_run,
         "dry_run": dry_run,
-        "diff": shown_diff(edit.change),
+        "diff": redacted_diff(edit.change),
         "running": [] if dry_run else fields(readers_of(edit.path)),
     }

@@ -26,7 +26,7 @@ _TROUBLE = frozenset({"failed", "refused", "waiting"})
 @flags.selection
 @flags.as_json
 def status(server: str | None, as_json: bool, **selection: Any) -> None:
-    """Show every goat-mcp of yours that runs, and the state of each upstream: why it is down, what is withheld.
+    """Show every goat-mcp of yours that runs, and the state of each upstream: why it is down, what is rejected.
 
     With SERVER all that is known of this one upstream. If none runs, the configured upstreams are shown with what is
     known of them from the last run, its last failure too. Nothing is started and nothing is called.
@@ -175,7 +175,7 @@ def _print_one(document: Mapping[str, Any], head: str, earlier: Mapping[str, Las
     say(head)
     (upstream,) = document["upstreams"]
     run = earlier.get(upstream.get("record", ""))
-    hidden = ("name", "record", "stderr_tail", "last_failure", "withheld", "collisions")
+    hidden = ("name", "record", "stderr_tail", "last_failure", "rejected", "collisions")
     facts = {key: value for key, value in upstream.items() if key not in hidden and value not in ("", None, [], 0)}
     facts["last failure"] = failure_line(run) if run is not None and run.failed_at_s else "none is known"
     width = max(map(len, facts))
@@ -203,9 +203,9 @@ def _hooks(hooks: Sequence[Mapping[str, Any]]) -> str:
     return f"; {len(hooks)} hooks" + (f", {passing} of which let the call go on if they fail" if passing else "")
 
 
-def _kind(withheld: Mapping[str, Any]) -> str:
-    """What it is, where that is no tool."""
-    kind = withheld.get("kind", "tool")
+def _kind(rejected: Mapping[str, Any]) -> str:
+    """What it is, if it is no tool."""
+    kind = rejected.get("kind", "tool")
     return "" if kind == "tool" else f"{kind} "
 
 
@@ -214,7 +214,8 @@ def _shared(sharing: Mapping[str, Any]) -> str:
     if not sharing["is_shared"]:
         return f"not shared: {sharing['reason']}"
     users = ", ".join(map(str, sharing["sessions"]))
-    return f"shared: process {sharing['pid']} of broker {sharing['broker_pid']}, used by goat-mcp {users}"
+    process = f"process {sharing['pid']} of broker {sharing['broker_pid']}"
+    return f"shared: {process}, works in {sharing['folder']}, used by goat-mcp {users}"
 
 
 def _details(document: Mapping[str, Any], earlier: Mapping[str, LastRun], *, with_stderr: bool = True) -> list[str]:
@@ -223,8 +224,8 @@ def _details(document: Mapping[str, Any], earlier: Mapping[str, LastRun], *, wit
     for upstream in document["upstreams"]:
         name = upstream["name"]
         lines += [
-            f"{name}: withheld: {_kind(each)}{each['name'] or '(no name)'}: {each['reason_code']}: {each['reason']}"
-            for each in upstream["withheld"]
+            f"{name}: rejected: {_kind(each)}{each['name'] or '(no name)'}: {each['reason_code']}: {each['reason']}"
+            for each in upstream.get("rejected", ())  # another build may serve
         ]
         lines += [f"{name}: name_collision: {collision}" for collision in upstream["collisions"]]
         if sharing := upstream.get("sharing"):

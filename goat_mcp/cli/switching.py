@@ -14,7 +14,7 @@ from goat_mcp.cli.own_file import say_change
 from goat_mcp.cli.running_servers import say_followers
 from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.terminal import say
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.gateway.status.running_servers import fields, readers_of
 from goat_mcp.gateway.switching import Kind, Switched, switched
 
@@ -53,7 +53,7 @@ def _document(done: Switched, *, on: bool, dry_run: bool) -> dict[str, Any]:
         {
             "file": str(change.path),
             "changed": change.is_one and not dry_run,
-            "diff": shown_diff(change),
+            "diff": redacted_diff(change),
             "running": [] if dry_run else fields(readers_of(change.path)),
         }
         for change in done.changes

@@ -71,8 +71,8 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
     from goat_mcp.cli.serve import become_undumpable
     from goat_mcp.core.redaction import Redactor, secrets_among
     from goat_mcp.gateway.approvals.user_queue import approval_queue
-    from goat_mcp.server.ui.alone import serve_alone
     from goat_mcp.server.ui.parts import UiParts
+    from goat_mcp.server.ui.standalone import serve_standalone
     from goat_mcp.state.telemetry import Telemetry
 
     fill_in(os.environ)
@@ -94,7 +94,7 @@ def _serve(state: StateDirectory, port: int, *, opens: bool, as_json: bool) -> N
             say("The page is served until Ctrl-C.", err=True)
         _show(served.links.new(_user(opens=opens)), opens=opens, as_json=as_json)
 
-    anyio.run(serve_alone, parts, _gateway, port, listening)
+    anyio.run(serve_standalone, parts, _gateway, port, listening)
 
 
 def _gateway() -> Gateway:

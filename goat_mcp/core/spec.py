@@ -29,7 +29,7 @@ Toolset = Literal[
 ]
 """Labels that select tools together (design, section 1). `manifests` are those a user has declared, `meta` those that
 stand in for deferred ones, `apps` those whose result a host shows as an MCP App."""
-LISTED_ELSEWISE: tuple[Toolset, ...] = ("meta", "apps")
+LISTED_ELSEWHERE: tuple[Toolset, ...] = ("meta", "apps")
 """Those that nobody turns on: whether they are listed follows from the list, or from the client."""
 DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
     "core",

@@ -17,6 +17,7 @@ from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, log_entry_problem
 from goat_mcp.settings.watched_settings import WatchedSettings
 from goat_mcp.state.directory import search_priority_files
+from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 
 
@@ -35,8 +36,9 @@ class Diagnostics:
     """What is wrong with a part that runs beside the calls, by its place in the settings."""
     _logged: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
-    def problems(self) -> list[dict[str, Any]]:
-        """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets.
+    def problems(self, statuses: Sequence[UpstreamStatus] | None = None) -> list[dict[str, Any]]:
+        """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets. `statuses`: those of all
+        upstreams, if they are at hand.
 
         That is: upstreams, tools that a name collision keeps out, rules and choices about unknown servers, calls that
         are not recorded, the user's order of search results if it cannot be used, features, and manifests and skills.
@@ -44,7 +46,7 @@ class Diagnostics:
         audit = self.services.audit
         wrong = [
             {"name": status.name, "reason_code": status.reason_code, "detail": status.detail}
-            for status in self.upstreams.status()
+            for status in (self.upstreams.status() if statuses is None else statuses)
             if status.reason_code
         ]
         collided = [
@@ -128,7 +130,7 @@ class Diagnostics:
         """Rules about a server that nobody configured: no error, since one settings file serves many lists of servers;
         but one that denies under a misspelt name protects nobody."""
         rules = self.services.rules.now()
-        servers = sorted({status.server for status in self.upstreams.status()})
+        servers = sorted({config.server for config in self.upstreams.configs})
         found: list[dict[str, Any]] = []
         for effect, listed in (("allow", rules.allow), ("ask", rules.ask), ("deny", rules.deny)):
             for rule in listed.rules:

@@ -16,7 +16,7 @@ from goat_mcp.catalog.presets import PRESET_PREFIX, own_presets
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
-from goat_mcp.core.spec import LISTED_ELSEWISE, Toolset, ToolSpec
+from goat_mcp.core.spec import LISTED_ELSEWHERE, Toolset, ToolSpec
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.tools import ToolSelection
@@ -189,7 +189,7 @@ def _switched_on(text: str, word: str, spec: ToolSpec | None, gateway: Gateway, 
             f"{word} stays off: catalog.deny has {', '.join(by)}",
             f"Take that out first: goat-mcp enable {by[0]}",
         )
-    if toolset not in chosen.toolsets and not labels & chosen.also_on and toolset not in LISTED_ELSEWISE:
+    if toolset not in chosen.toolsets and not labels & chosen.also_on and toolset not in LISTED_ELSEWHERE:
         text = edited_list(text, ("catalog", "toolsets"), add=[toolset])
     if chosen.allow is not None and not chosen.allow & labels:
         text = edited_list(text, ("catalog", "allow"), add=[word])

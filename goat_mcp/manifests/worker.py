@@ -1,4 +1,6 @@
-"""The process that runs a resource's Python handlers: a program of its own, which has `core/posix` alone of ours.
+"""The process that runs a resource's Python handlers: a program of its own.
+
+Of ours it imports `core/posix`, `core/platform` and `handler_context` alone: each one starts with what these import.
 
 A line of JSON a message, both ways. Whatever a handler prints goes to standard error, so that it cannot be taken for
 an answer; what it leaks, hangs or breaks is this process's, which the server can end.
@@ -11,14 +13,12 @@ import importlib
 import importlib.util
 import inspect
 import json
-import logging
 import os
 import signal
 import sys
 import threading
-import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
@@ -26,113 +26,14 @@ from typing import Any, cast
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120  # as in `node_start`
 
 from goat_mcp.core import platform, posix  # found also where goat-mcp runs from its source
+from goat_mcp.manifests.handler_context import AgentClient, Context
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
-MAX_LOG_LINES = 200
-"""Of one call; warnings and what is graver by themselves. The server bounds what it writes, too (`handler_log`)."""
-_REPORT_EVERY_S = 0.5
 _MAX_SIGNATURE_CHARS, _MAX_ERROR_CHARS = 100, 100_000
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _CANCELLED = {"name": "Cancelled", "message": "the call was cancelled"}
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
-
-
-class Logger(logging.Handler):
-    """Sends what a handler logs to the server, with the call it belongs to. Lines over the limit are only counted; the
-    count is sent now and then, since a call that logs without end may never end itself."""
-
-    def __init__(self, send: Callable[[Mapping[str, Any]], None], call: int) -> None:
-        super().__init__()
-        self._send = send
-        self._call = call
-        self._lines = {True: 0, False: 0}
-        self._dropped = 0
-        self._reported_at_s = 0.0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        is_grave = record.levelno >= logging.WARNING
-        self._lines[is_grave] += 1
-        if self._lines[is_grave] <= MAX_LOG_LINES:
-            self._send({"id": self._call, "log": [record.levelname.lower(), self._message(record)[:4000]]})
-            return
-        self._dropped += 1
-        if time.monotonic() - self._reported_at_s >= _REPORT_EVERY_S:
-            self.report_dropped()
-
-    def _message(self, record: logging.LogRecord) -> str:
-        """A mistake in a log call is reported in its line; it fails no call."""
-        try:
-            return self.format(record)
-        except Exception as problem:
-            msg: object = record.msg
-            what = str.__repr__(msg)[:1000] if isinstance(msg, str) else f"a {type(msg).__name__}"
-            return f"{what} cannot be logged with what it was given: {type(problem).__name__}"
-
-    def report_dropped(self) -> None:
-        if self._dropped:
-            self._reported_at_s = time.monotonic()
-            self._send({"id": self._call, "dropped": self._dropped})
-
-
-class AgentClient:
-    """The agents, asked for through the server."""
-
-    def __init__(self, ask: Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, Any]]) -> None:
-        self._ask = ask
-
-    async def request(
-        self, target: str, message: str = "", *, timeout_s: float | None = None, correlation_id: str = ""
-    ) -> Any:
-        params = {"target": target, "message": message, "timeout_s": timeout_s, "correlation_id": correlation_id}
-        return await self._ask("request", params)
-
-    async def send(self, target: str, message: str) -> Any:
-        return await self._ask("send", {"target": target, "message": message})
-
-    async def spawn(self, type: str, *, name: str = "", message: str = "") -> Any:
-        return await self._ask("spawn", {"type": type, "name": name, "message": message})
-
-    async def list(self) -> Any:
-        return await self._ask("list", {})
-
-    async def catalog(self) -> Any:
-        return await self._ask("catalog", {})
-
-
-class Context:
-    """A handler's `ctx`."""
-
-    def __init__(
-        self, call: Mapping[str, Any], config: Mapping[str, Any], send: Callable[[Mapping[str, Any]], None]
-    ) -> None:
-        given = call["ctx"]
-        self.workdir: str = given["workdir"]
-        self.tool_call_id: str = given["toolCallId"]
-        self.message: Mapping[str, Any] | None = given.get("message")
-        self.config = config
-        self._call = call
-        self._send = send
-        self._logger: logging.Logger | None = None
-        self.runtime: AgentClient | None = None
-
-    @property
-    def logger(self) -> logging.Logger:
-        # Made when something is logged: making one takes longer than most of a short call.
-        if self._logger is None:
-            self._logger = logging.Logger(self._call["export"])
-            self._logger.addHandler(Logger(self._send, self._call["id"]))
-        return self._logger
-
-    def report_dropped(self) -> None:
-        """The call is over."""
-        for handler in self._logger.handlers if self._logger is not None else ():
-            if isinstance(handler, Logger):
-                handler.report_dropped()
-
-    @property
-    def toolCallId(self) -> str:  # as the seed spells it
-        return self.tool_call_id
 
 
 class RuntimeFailed(Exception):

@@ -100,6 +100,22 @@ def ancestors() -> Iterator[int]:
         pid = found.parent if found is not None else 0
 
 
+def this_process() -> str:
+    """A name for this process that no other one ever has: numbers are given again."""
+    return _name_of(os.getpid())
+
+
+def is_alive(name: str) -> bool:
+    """Whether the process that `this_process` named still runs."""
+    pid = name.partition("-")[0]
+    return pid.isdigit() and _name_of(int(pid)) == name
+
+
+def _name_of(pid: int) -> str:
+    found = living_process(pid)
+    return f"{pid}-{found.started if found is not None else ''}"
+
+
 def _from_psutil(pid: int) -> Process | None:
     import psutil
 

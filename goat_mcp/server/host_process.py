@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,6 +60,12 @@ class HostProcess:
                 on_term(int.from_bytes(sender, "big"))
             while is_stopped(pid):  # SIGSTOP, which it cannot pass on: nothing happens here either
                 time.sleep(_STOPPED_POLL_S)  # noqa: ASYNC251
+
+    def say_it_ends_well(self) -> None:
+        """That this server is about to exit with status 0: the resident process, which reports the end, may be gone."""
+        if self.launcher is not None:
+            with suppress(OSError):
+                os.write(self.launcher, b"n")
 
     def keep_over_exec(self, environment: MutableMapping[str, str]) -> None:
         """For the process that replaces this one in place."""

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -145,6 +146,7 @@ async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHand
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
             _collect_garbage_from_now_on()
+            let_event_loop_interrupt_threads()
             frame_bytes = gateway.settings.limits.frame_bytes
             sessions = StdioHandoff(gateway.restart, handoff, adapter.changes.close)
             streams = stdio_streams(
@@ -174,6 +176,7 @@ async def _serve_http(
             group.start_soon(notify_people, gateway)
             group.start_soon(hand_over)
             _collect_garbage_from_now_on()
+            let_event_loop_interrupt_threads()
             await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
         group.cancel_scope.cancel()
 
@@ -182,6 +185,15 @@ def _collect_garbage_from_now_on() -> None:
     # What start-up made lives as long as the process: out of the collector's sight, it costs nothing later.
     gc.freeze()
     gc.enable()
+
+
+THREAD_TURN_S = 0.0005
+
+
+def let_event_loop_interrupt_threads() -> None:
+    """Python lets a thread run for 5 ms before the event loop gets the interpreter back, at each of its system calls:
+    checking the list of one upstream would delay the calls of all others."""
+    sys.setswitchinterval(THREAD_TURN_S)
 
 
 def _nothing_to_close() -> None:

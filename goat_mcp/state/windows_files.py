@@ -118,16 +118,6 @@ if sys.platform == "win32":
         except pywintypes.error as problem:
             raise as_os_error(problem, path) from None
 
-    def give_to_the_user_alone(path: Path) -> None:
-        """Take every right of others on a file of ours away. Raises `OSError`."""
-        try:
-            what = win32security.DACL_SECURITY_INFORMATION | win32security.PROTECTED_DACL_SECURITY_INFORMATION
-            win32security.SetNamedSecurityInfo(
-                str(path), win32security.SE_FILE_OBJECT, what, None, None, _access_list(inherited=0), None
-            )
-        except pywintypes.error as problem:
-            raise as_os_error(problem, path) from None
-
     def copy_access(source: Path | str, target: Path | str) -> None:
         """Give `target` the access list of `source`, so that nobody can read more than before. Raises `OSError`."""
         try:

@@ -9,6 +9,7 @@ import anyio.to_thread
 from pydantic import ConfigDict, Field, field_validator
 
 from goat_mcp.calls.approvals.plan_queue import PlanQueue
+from goat_mcp.calls.approvals.plan_request import MAX_PLAN_CHARS
 from goat_mcp.calls.approvals.record import Approval, Verdict
 from goat_mcp.calls.permissions.plan_approval import PlanApproval, grant_rules
 from goat_mcp.core.arguments import InputPart, ToolInput
@@ -21,7 +22,6 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.state.plans import Plan, PlanStatus, Presenter
 
-MAX_PLAN_CHARS = 100_000
 MAX_SHOWN_CHARS = 12_000
 _DECISION, _FEEDBACK, _GRANTED, _EDITED = "decision", "feedback", "granted", "plan"
 _APPROVE, _EDIT, _REJECT = "approve", "edit", "reject"
@@ -92,28 +92,30 @@ class ExitPlanMode(
         if plan.status is PlanStatus.APPROVED or self.approval.options.approval == "host":
             return await self._approved(ctx, plan, text, by="with goat-mcp plan approve", edited=None)
         wanted = [prompt for prompt in input.allowedPrompts if grant_rules([prompt.tool])]
-        said = await self._said(plan, text, wanted, ctx)
-        if said is None:
+        decision = await self._decide(plan, text, wanted, ctx)
+        if decision is None:
             return text_result(
                 f"Plan saved to {plan.file_path}\nWaiting for the user's approval. They can give it with: "
                 f"goat-mcp plan approve {plan.name}, or on the page that goat-mcp ui opens\n"
                 "Until then nothing may be changed. Tell the user, and stop.",
                 facts=_facts(plan, text, approved=False),
             )
-        if said.approved:
-            result = await self._approved(ctx, plan, text, by=said.by, edited=said.edited, granted=said.granted)
-            await self.queue.finish(said.record)
+        if decision.approved:
+            result = await self._approved(
+                ctx, plan, text, by=decision.by, edited=decision.edited, granted=decision.granted
+            )
+            await self.queue.finish(decision.record)
             return result
-        await anyio.to_thread.run_sync(self.approval.reject, presenter, plan, said.feedback)
-        await self.queue.finish(said.record)
-        words = f" They said: {said.feedback}" if said.feedback else ""
+        await anyio.to_thread.run_sync(self.approval.reject, presenter, plan, decision.feedback)
+        await self.queue.finish(decision.record)
+        words = f" They said: {decision.feedback}" if decision.feedback else ""
         return text_result(
             f"The user did not approve the plan.{words}\nThis session still plans: improve it, and present it again.",
             facts=_facts(plan, text, approved=False),
         )
 
-    async def _said(self, plan: Plan, text: str, wanted: list[AllowedPrompt], ctx: ToolContext) -> _Said | None:
-        """What the person said, in the form or elsewhere, whichever was first; None if nobody answered."""
+    async def _decide(self, plan: Plan, text: str, wanted: list[AllowedPrompt], ctx: ToolContext) -> _Decided | None:
+        """What the person decided, in the form or elsewhere, whichever was first; None if nobody answered."""
         waiting = await self.queue.open(plan, text, ctx)
         if waiting.is_decided:
             return _elsewhere(waiting)
@@ -128,9 +130,9 @@ class ExitPlanMode(
             return None if decided is None else _elsewhere(decided)
         if answer.reply in (Reply.UNAVAILABLE, Reply.UNANSWERED):
             return None
-        said = _Said.in_form(waiting.id, answer, edited)
-        first = await self.queue.decide(waiting, Verdict(said.approved, reason=said.feedback), ctx)
-        return said if first is None else _elsewhere(first)
+        decision = _Decided.in_form(waiting.id, answer, edited)
+        first = await self.queue.decide(waiting, Verdict(decision.approved, reason=decision.feedback), ctx)
+        return decision if first is None else _elsewhere(first)
 
     async def _approved(
         self, ctx: ToolContext, plan: Plan, text: str, *, by: str, edited: str | None, granted: Sequence[str] = ()
@@ -150,7 +152,7 @@ class ExitPlanMode(
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Decided:
     """`record` is its id in the queue; `by` ends the sentence "the plan was approved ..."."""
 
     record: str
@@ -161,16 +163,16 @@ class _Said:
     granted: Sequence[str] = ()
 
     @classmethod
-    def in_form(cls, record: str, answer: Answer, edited: str | None) -> _Said:
+    def in_form(cls, record: str, answer: Answer, edited: str | None) -> _Decided:
         if edited is None and (answer.reply is not Reply.ACCEPTED or answer.text(_DECISION) != _APPROVE):
             return cls(record, False, "by the user", answer.text(_FEEDBACK))
         granted = answer.values.get(_GRANTED, ())
         return cls(record, True, "by the user", "", edited, (granted,) if isinstance(granted, str) else granted)
 
 
-def _elsewhere(decided: Approval) -> _Said:
+def _elsewhere(decided: Approval) -> _Decided:
     verdict = decided.verdict or Verdict(approved=False)
-    return _Said(decided.id, verdict.approved, f"by the user ({decided.decided_by})", verdict.reason)
+    return _Decided(decided.id, verdict.approved, f"by the user ({decided.decided_by})", verdict.reason)
 
 
 def _presenter(ctx: ToolContext) -> Presenter:
@@ -197,7 +199,8 @@ def _form(text: str, wanted: list[AllowedPrompt]) -> Form:
         for prompt in wanted:
             by_tool.setdefault(prompt.tool, []).append(prompt.prompt)
         options = tuple(
-            Option(tool, f"{tool}, any call (it says it wants to: {'; '.join(said)})") for tool, said in by_tool.items()
+            Option(tool, f"{tool}, any call (it says it wants to: {'; '.join(prompts)})")
+            for tool, prompts in by_tool.items()
         )
         questions.append(Question(_GRANTED, "Allow without asking, in this session", options=options, multiple=True))
     return Form(f"Plan for your approval:\n\n{shown}", tuple(questions))

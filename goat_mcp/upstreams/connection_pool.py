@@ -161,6 +161,12 @@ class ConnectionPool:
         moved = [one for one in self._all if not one.users and one.supervisor.relocate()]
         return self.leader in moved
 
+    def shared_processes(self) -> tuple[int, ...]:
+        """The processes of its connections that other sessions may use, too."""
+        connections = [one.supervisor.last_connection for one in self._all]
+        shared = [connection.sharing for connection in connections if connection is not None]
+        return tuple(one.pid for one in shared if one is not None and one.is_shared)
+
     @property
     def _is_stateless(self) -> bool:
         return self.leader.supervisor.is_stateless

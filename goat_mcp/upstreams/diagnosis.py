@@ -55,7 +55,7 @@ def upstream_status(
         resource_count=len(offered.resources),
         template_count=len(offered.templates),
         prompt_count=len(offered.prompts),
-        withheld=(*tools.withheld, *tools.unwanted, *offerings.withheld),
+        rejected=(*tools.rejected, *tools.unwanted, *offerings.rejected),
         quarantined=(*tools.quarantined, *offerings.quarantined),
         waiting_pins=pins.changes(),
         collisions=(*tools.collisions(), *offerings.collisions()),
@@ -131,12 +131,12 @@ def why_missing(
         if not prefix or not name.startswith(prefix):
             continue
         native = name.removeprefix(prefix)
-        if withheld := next((each for each in status.withheld if each.name == native and each.kind == "tool"), None):
+        if rejected := next((each for each in status.rejected if each.name == native and each.kind == "tool"), None):
             return ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
-                f"{shown} is withheld ({withheld.reason_code}): {withheld.reason}",
+                f"{shown} is rejected ({rejected.reason_code}): {rejected.reason}",
                 "Use another tool; the user can see more with `goat-mcp status`.",
-                facts={"upstream": status.name, "reason": str(withheld.reason_code)},
+                facts={"upstream": status.name, "reason": str(rejected.reason_code)},
             )
         if status.reason_code and status.reason_code not in _OF_SOME and status.state is not UpstreamState.READY:
             return ToolError(

@@ -87,11 +87,11 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     ),
     _R.NAME_COLLISION: ReasonPage(
         "Another source has the name of one of its tools or prompts, or a URI; or two names of its own differ in upper "
-        "and lower case only. That one is withheld.",
+        "and lower case only. That one is rejected.",
         "Give one of the two sources another `naming`; two names of one server are for its maker to change.",
     ),
     _R.LISTED_TWICE: ReasonPage(
-        "It lists two things of one kind under one name. The first is used and pinned, the second withheld.",
+        "It lists two things of one kind under one name. The first is used and pinned, the second rejected.",
         "Tell whoever makes the server; nothing in your settings can tell the two apart.",
     ),
     _R.TOOL_DISABLED: ReasonPage(
@@ -103,23 +103,23 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Use another tool, or connect to that server directly.",
     ),
     _R.BROKEN_ENTRY: ReasonPage(
-        "What it lists as a tool, resource or prompt is none; that one is withheld.",
+        "What it lists as a tool, resource or prompt is none; that one is rejected.",
         "Report it to whoever makes the server.",
     ),
     _R.BROKEN_SCHEMA: ReasonPage(
-        "A tool's schema is none that clients accept; that tool is withheld.",
+        "A tool's schema is none that clients accept; that tool is rejected.",
         "Report it to whoever makes the server.",
     ),
     _R.HIDDEN_DATA: ReasonPage(
         "Values or names in its schema, as in `enum` or `properties`, have invisible characters. They cannot be shown "
-        "without being changed; that tool, prompt or template is withheld.",
+        "without being changed; that tool, prompt or template is rejected.",
         "Find out what it wants to hide before you trust the server; report it to whoever makes it.",
     ),
     _R.SCHEMA_TOO_LARGE: ReasonPage(
-        "A tool's schema is larger than is passed on; that tool is withheld.", "Report it to whoever makes the server."
+        "A tool's schema is larger than is passed on; that tool is rejected.", "Report it to whoever makes the server."
     ),
     _R.SCHEMA_TOO_DEEP: ReasonPage(
-        "A tool's schema is nested deeper than is passed on; that tool is withheld.",
+        "A tool's schema is nested deeper than is passed on; that tool is rejected.",
         "Report it to whoever makes the server.",
     ),
     _R.LAUNCH_CHANGED: ReasonPage(

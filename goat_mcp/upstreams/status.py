@@ -88,7 +88,8 @@ class UpstreamFailure:
 class SharingStatus:
     """Who shares the process of an upstream whose entry is shared; `reason` is why nobody does, if that is so.
 
-    `pid` is its process, `broker_pid` the one that owns it, `sessions` the servers of ours that use it now.
+    `pid` is its process, `broker_pid` the one that owns it, `sessions` the servers of ours that use it now. `folder` is
+    where it works, whose ever project that is.
     """
 
     is_shared: bool
@@ -96,6 +97,7 @@ class SharingStatus:
     pid: int = 0
     broker_pid: int = 0
     sessions: tuple[int, ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +123,7 @@ class UpstreamStatus:
     template_count: int = 0
     prompt_count: int = 0
     """Of what it offers beside tools, as far as anybody has asked for it."""
-    withheld: tuple[RejectedEntry, ...] = ()
+    rejected: tuple[RejectedEntry, ...] = ()
     quarantined: tuple[str, ...] = ()
     """Tools that are listed as they were pinned, for they have changed since."""
     waiting_pins: tuple[str, ...] = ()

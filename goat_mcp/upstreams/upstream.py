@@ -228,6 +228,10 @@ class Upstream:
         except ToolError:
             return
 
+    def shared_processes(self) -> tuple[int, ...]:
+        """Those that it uses now, and other sessions may, too."""
+        return self._pool.shared_processes()
+
     def session_ended(self, session_key: str) -> None:
         """A client is gone."""
         if self._logins is not None:

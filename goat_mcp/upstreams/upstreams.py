@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -107,11 +108,12 @@ class Upstreams:
             on_updated=on_updated,
         )
 
-        def make(config: UpstreamConfig) -> Upstream:
-            return Upstream(config, services, logins.of(config) if logins is not None else None)
+        def make(config: UpstreamConfig, leaves: tuple[int, ...]) -> Upstream:
+            ours = replace(services, sharing=replace(sharing, leaves=leaves)) if leaves else services
+            return Upstream(config, ours, logins.of(config) if logins is not None else None)
 
-        self._make: Callable[[UpstreamConfig], Upstream] = make
-        self._upstreams: list[Upstream] = [make(config) for config in configs]
+        self._make: Callable[[UpstreamConfig, tuple[int, ...]], Upstream] = make
+        self._upstreams: list[Upstream] = [make(config, ()) for config in configs]
         self._first_list_until_s: dict[Upstream, float] = {}
         self.anyone_listed = False
         self._first_offers_until_s: float | None = None
@@ -214,7 +216,7 @@ class Upstreams:
         now: list[Upstream] = []
         for config in files.configs:
             known = before.get(config.server)
-            now.append(known if known is not None and known.config == config else self._make(config))
+            now.append(known if known is not None and known.config == config else self._make(config, ()))
         self.configs, self.problems = tuple(files.configs), tuple(files.problems)
         self._use(now)
 
@@ -224,7 +226,7 @@ class Upstreams:
         old = next((one for one in self._upstreams if name in (one.config.name, one.config.server)), None)
         if old is None:
             return None
-        new = self._make(old.config)
+        new = self._make(old.config, old.shared_processes())
         self._use([new if one is old else one for one in self._upstreams])
         if max_wait_s is not None:
             with anyio.move_on_after(max_wait_s):
@@ -413,18 +415,22 @@ class Upstreams:
 
     def status(self) -> list[UpstreamStatus]:
         """Every entry a user wrote, in order of use first and those left out after them."""
-        return [upstream.status() for upstream in self._upstreams] + [
-            UpstreamStatus(
-                name=problem.name,
-                server="",
-                state=UpstreamState.REFUSED,
-                reason_code=problem.reason_code,
-                detail=problem.message,
-                file=problem.file,
-            )
-            for problem in self.problems
-            if problem.is_fatal
-        ]
+        return list(self.each_status())
+
+    def each_status(self) -> Iterator[UpstreamStatus]:
+        """The same one by one, each as of its own moment."""
+        for upstream in self._upstreams:
+            yield upstream.status()
+        for problem in self.problems:
+            if problem.is_fatal:
+                yield UpstreamStatus(
+                    name=problem.name,
+                    server="",
+                    state=UpstreamState.REFUSED,
+                    reason_code=problem.reason_code,
+                    detail=problem.message,
+                    file=problem.file,
+                )
 
     def why_missing(self, name: str) -> ToolError | None:
         """Where a name belongs to an upstream that does not run or is not in use, or to a tool we withhold: why."""

@@ -109,10 +109,12 @@ class TerminalSession:
     def end(self, timeout_s: float = 30.0) -> int:
         """Read until the command ends. The exit code; raises `TimeoutError`."""
         deadline_s = time.monotonic() + timeout_s
-        while self._read(min(0.1, deadline_s - time.monotonic())) or self.process.poll() is None:
+        while True:
+            has_ended = self.process.poll() is not None  # before the read: what it wrote last is read, too
+            if not self._read(min(0.1, deadline_s - time.monotonic())) and has_ended:
+                return self.process.returncode
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"still running after {timeout_s} s:\n{self.shown}")
-        return self.process.returncode
 
     def seconds_to_end(self, limit_s: float = 30.0) -> float:
         started_s = time.monotonic()

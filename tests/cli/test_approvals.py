@@ -158,7 +158,7 @@ def test_several_are_decided_and_one_that_was_decided_before_says_by_whom(store:
         (other.short_id, "approved"),
         ("nope", "refused"),
     ]
-    assert told[0]["decided_by"] == "page" and "was denied before, by page" in told[0]["told"]
+    assert told[0]["decided_by"] == "page" and "was denied before, by page" in told[0]["message"]
     assert store.find(one.id).status is Status.DENIED
 
 

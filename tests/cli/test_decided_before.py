@@ -75,7 +75,7 @@ def test_a_change_rejected_by_its_command_is_in_the_record(
 
     done = run("review", "reject", staged.id, "--json")
 
-    assert json.loads(done.output) == [{"id": staged.id, "outcome": "rejected", "told": str(staged.path)}]
+    assert json.loads(done.output) == [{"id": staged.id, "outcome": "rejected", "message": str(staged.path)}]
     (record,) = decided()
     assert (record["kind"], record["status"], record["decided_by"]) == ("change", "denied", "terminal")
 

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.calls.approvals.record import Kind, Request
+from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.core.version import __version__
+from goat_mcp.state.directory import StateDirectory
 from tests.cli.desktop import CLAUDE_DESKTOP, PROGRAMS
 from tests.cli.terminal_runs import COLUMNS, run_on_terminal
 from tests.cli.test_import import written
@@ -73,6 +76,7 @@ def test_it_shows_hosts_servers_and_what_waits(tmp_path: Path) -> None:
     rest = {"worked_at_s": 0.0, "stderr_tail": "", "stderr_at_s": 0.0, "pid": 1, "origin": ""}
     written(tmp_path / "state" / "last_runs" / "bad-0.json", {"name": "bad", **run, **rest})
     written(tmp_path / "state" / "review" / "0.json", {})
+    ApprovalStore(StateDirectory(tmp_path / "state")).add(Request(Kind.CALL, "s", "Bash: make", "local"))
 
     found = overview(tmp_path)
 
@@ -83,7 +87,7 @@ def test_it_shows_hosts_servers_and_what_waits(tmp_path: Path) -> None:
     ]
     assert found["Servers"] == ["bad: failed 2 h ago: it exited", "off: off", "new: no failure is known"]
     assert found["Running"] == ["no goat-mcp runs now; hosts start it"]
-    assert found["Waiting"] == ["1 change of files: goat-mcp review list"]
+    assert found["Waiting"] == ["1 call: goat-mcp approvals", "1 change of files: goat-mcp review list"]
     assert found["Next"][0].startswith("goat-mcp doctor")
 
 

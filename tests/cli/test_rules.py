@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.calls.approvals.record import Kind, Request, Verdict
+from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.gateway.build.working_directories import scope_of
+from goat_mcp.processes.process_table import this_process
 from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_undo import Shell
 
@@ -60,6 +63,30 @@ def test_rules_are_listed_deny_first_with_the_place_where_each_stands(shell: She
     assert shown[4].startswith("4\tallow\tBash(make)\tremembered ")
     assert shown[4].endswith(f"as {make.id} in {shell.folder}")
     assert shown[5].endswith(f"as {edit.id} for ada")
+
+
+def test_what_a_running_session_may_do_is_listed_until_its_server_ends(shell: Shell) -> None:
+    store = ApprovalStore(StateDirectory(shell.state))
+    for process, rule in ((this_process(), "Bash(make)"), ("1-0", "Bash(ls)")):
+        asked = Request(
+            Kind.CALL, rule, "Bash", "local", f"{process}/s", client="Editor 1", workspace="/ws", tool="Bash"
+        )
+        store.decide(store.add(asked).id, Verdict(True, "session", (rule,)), "page")
+
+    (found,) = listed(shell)
+    shown = shell.run("rules").stdout.splitlines()
+    store.take_back(found["id"])
+    after = listed(shell)
+
+    assert (found["number"], found["rule"], found["origin"], found["client"]) == (
+        None,
+        "Bash(make)",
+        "session",
+        "Editor 1",
+    )
+    assert shown[-1] == "Bash(make)\tEditor 1\t/ws"
+    assert "goat-mcp ui takes it back" in shown[-3]
+    assert after == []
 
 
 def test_a_rule_is_forgotten_by_its_id_and_a_running_server_sees_it(shell: Shell) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ def test_the_last_failure_is_shown_when_nothing_runs(tmp_path: Path, failed: tup
     shown = run("status", *failed, cwd=tmp_path)
     document = json.loads(run("status", "--json", *failed, cwd=tmp_path).stdout)
 
-    assert "ago (start_failed): the process exited with status 1\n" in shown.stdout
+    # On a busy machine the end of its pipe may be seen long before its exit.
+    assert re.search(r"ago \(start_failed\): (the process exited with status 1|the connection closed)\n", shown.stdout)
     assert "shop: stderr: no such table: prices\n" in shown.stdout
     shop, good = document["configured"]["upstreams"]
     assert (shop["last_run"]["reason_code"], good["last_run"]) == ("start_failed", None)

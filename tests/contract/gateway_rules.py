@@ -178,7 +178,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "COL-1",
-        "Where two tools want one name the first keeps it, and the other is withheld and named with the remedy.",
+        "Where two tools want one name the first keeps it, and the other is rejected and named with the remedy.",
         "catalog/registry upstreams/cache/tool_cache",
         "catalog/test_registry.py::"
         "test_on_a_clash_the_first_keeps_the_name_and_the_later_one_is_reported "
@@ -352,10 +352,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "ERA-7",
-        "Tasks and extensions pass only where both sides declare them; tools that need them are withheld.",
+        "Tasks and extensions pass only where both sides declare them; tools that need them are rejected.",
         "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests",
         "upstreams/listing/test_listed_entries.py::"
-        "test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not "
+        "test_a_tool_that_runs_only_as_a_task_is_rejected_and_one_that_may_is_not "
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
         "server/apps/test_apps_of_upstreams.py::test_ERA_7_an_upstreams_app_passes_with_its_policy",
@@ -503,12 +503,12 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "SCH-3",
-        "An output schema that is no object is kept from older clients; a hopeless tool is withheld alone.",
+        "An output schema that is no object is kept from older clients; a hopeless tool is rejected alone.",
         "catalog/schemas/portable upstreams/listing/entry_validation server/adapter",
-        "catalog/schemas/test_shown_tools.py::test_a_hopeless_tool_is_withheld_alone "
+        "catalog/schemas/test_shown_tools.py::test_a_hopeless_tool_is_rejected_alone "
         "catalog/schemas/test_shown_tools.py::"
         "test_an_output_that_is_no_object_is_kept_from_older_clients_only "
-        "upstreams/test_stdio_upstreams.py::test_a_broken_tool_is_withheld_alone",
+        "upstreams/test_stdio_upstreams.py::test_a_broken_tool_is_rejected_alone",
     ),
     _rule(
         "SCH-4",
@@ -518,7 +518,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "catalog/schemas/test_portable_properties.py::test_nothing_expands_without_end "
         "catalog/schemas/test_shown_tools.py::"
         "test_a_schema_that_comes_back_to_itself_is_no_expansion_without_end "
-        "upstreams/test_hostile_upstreams.py::test_up_25_a_schema_thousands_deep_is_withheld "
+        "upstreams/test_hostile_upstreams.py::test_up_25_a_schema_thousands_deep_is_rejected "
         "upstreams/calls/test_output_check.py::"
         "test_a_schema_we_cannot_check_against_is_named_and_never_the_clients_problem "
         "upstreams/calls/test_output_check.py::"
@@ -945,7 +945,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/pinning/test_pinned_resources.py::"
         "test_an_approved_change_is_shown_and_sent_without_a_restart "
         "upstreams/pinning/test_pinned_resources.py::"
-        "test_strict_withholds_what_is_seen_for_the_first_time_until_it_is_approved "
+        "test_strict_rejects_what_is_seen_for_the_first_time_until_it_is_approved "
         "upstreams/pinning/test_pinned_upstreams.py::"
         "test_a_rug_pull_between_list_and_call_is_not_called "
         "upstreams/pinning/test_pinned_upstreams.py::test_one_character_anywhere_is_a_change "
@@ -987,7 +987,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "OBS-1",
-        "Status tells of every upstream how it does, why, since when, what it offers and what is withheld.",
+        "Status tells of every upstream how it does, why, since when, what it offers and what is rejected.",
         "gateway/status/gateway_status gateway/status/gateway_status gateway/status/gateway_status cli/status",
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "

@@ -443,7 +443,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "A button in Telegram or Slack counts only if the configured account pressed it, in the configured place, on "
         "the message that was sent about this record with this digest; once, for once or a denial, and never for what "
         "the message does not show whole. One process at a time reads an account.",
-        "gateway/approvals/notify/judge gateway/approvals/notify/message gateway/approvals/notify/notifier "
+        "gateway/approvals/notify/button_presses gateway/approvals/notify/message gateway/approvals/notify/notifier "
         "calls/approvals/notices web/http/websocket",
         "gateway/approvals/notify/test_telegram.py::test_* "
         "gateway/approvals/notify/test_slack.py::"
@@ -531,7 +531,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-UP-5",
-        "Names never collide or look alike; the second of two is withheld and reported.",
+        "Names never collide or look alike; the second of two is rejected and reported.",
         "core/names catalog/registry",
         "upstreams/listing/test_naming.py::"
         "test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy",
@@ -562,7 +562,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-7b",
         "What is invisible in a definition, a log message, progress or a question is shown; a tool whose data hide "
-        "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
+        "something is rejected; first sights are scanned, and suspicious ones named where a person looks.",
         "files/documents/visible_text catalog/schemas/visible_schema "
         "upstreams/listing/entry_validation "
         "upstreams/transports/server_requests upstreams/listing/suspicious_texts "

@@ -140,7 +140,7 @@ def test_a_token_file_that_others_can_read(launch: Launch) -> None:
     )
 
 
-def test_a_bad_upstream_entry_withholds_that_upstream_only(launch: Launch) -> None:
+def test_a_bad_upstream_entry_rejects_that_upstream_only(launch: Launch) -> None:
     file = launch.folder / "upstreams.json"
     entries = {
         "nothing": {},

@@ -40,6 +40,7 @@ def shell(tmp_path: Path) -> Shell:
 @pytest.fixture
 def wire(shell: Shell) -> Generator[Wire]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")}
+    environment["GOAT_MCP_RESIDENT"] = "0"
     environment |= {"GOAT_MCP_STATE_DIR": str(shell.state), "XDG_CONFIG_HOME": str(shell.state / "config")}
     command = goat_command("serve", "--workspace", str(shell.folder))
     with Wire(command, environment, shell.folder, shell.state.parent / "log") as wire:

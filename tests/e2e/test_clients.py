@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,9 @@ from tests.contract.test_every_tool import HINTS as CONTRACT
 from tests.contract.test_every_tool import TOOLS
 from tests.e2e.goat import HttpGoat, Launch, connected
 from tests.e2e.node_side import Node
+from tests.e2e.resident_launch import ResidentLaunch
 from tests.e2e.wire import text_of
+from tests.resident_processes import end_residents_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
@@ -19,15 +21,29 @@ pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 BUILT_IN = sorted(tool.spec.name for tool in TOOLS if tool.spec.toolset != "teams")
 HINTS = {name: CONTRACT[name] for name in BUILT_IN}
 READ_TEXT = '1\tdef greet(name):\n2\t    return f"Hello, {name}!"'
-TRANSPORTS = ["stdio", "http"]
+TRANSPORTS = ["stdio", "http", pytest.param("resident", marks=pytest.mark.linux_only("has a resident process"))]
 BOTH_ERAS = ["legacy", "2026-07-28"]
 Target = Launch | HttpGoat
 
 
 @pytest.fixture(params=TRANSPORTS)
-def target(request: pytest.FixtureRequest, shared_launch: Launch) -> Target:
-    """One goat-mcp over each transport; the HTTP one is shared, a stdio client starts its own."""
-    return request.getfixturevalue("shared_http") if request.param == "http" else shared_launch
+def target(request: pytest.FixtureRequest, shared_launch: Launch) -> Generator[Target]:
+    """One goat-mcp over each transport; the HTTP one is shared, a stdio client starts its own, or a launcher."""
+    if request.param != "resident":
+        yield request.getfixturevalue("shared_http") if request.param == "http" else shared_launch
+        return
+    launch: ResidentLaunch = request.getfixturevalue("resident_launch")
+    before = len(launch.forks)
+    yield launch
+    assert len(launch.forks) > before, "no fork of the resident process has served this client"
+
+
+@pytest.fixture(scope="module")
+def resident_launch(shared_launch: Launch, tmp_path_factory: pytest.TempPathFactory) -> Generator[ResidentLaunch]:
+    folder = tmp_path_factory.mktemp("run")
+    folder.chmod(0o700)
+    yield ResidentLaunch.like(shared_launch, folder)
+    end_residents_below(folder)
 
 
 def steps(launch: Launch) -> list[Mapping[str, Any]]:

@@ -189,9 +189,9 @@ async def test_two_gateways_that_are_each_others_upstreams_show_each_other_once(
     assert "mcp__other__mcp__gh__ping" in of_right
     assert [name for name in of_left | of_right if name.startswith("mcp__other__mcp__other__")] == []
     assert later == of_left
-    withheld = [each for each in left_status["other"]["withheld"] if each["kind"] == "tool"]
-    assert {each["reason_code"] for each in withheld} == {"gateway_cycle"}
-    assert "mcp__other__mcp__gh__ping" in {each["name"] for each in withheld}
+    rejected = [each for each in left_status["other"]["rejected"] if each["kind"] == "tool"]
+    assert {each["reason_code"] for each in rejected} == {"gateway_cycle"}
+    assert "mcp__other__mcp__gh__ping" in {each["name"] for each in rejected}
     assert not read.is_error and not through.is_error
 
 

@@ -89,7 +89,7 @@ def wrong_entries(strangers: str, file: Path) -> dict[str, tuple[str, Any]]:
     }
 
 
-WITHHELD = {
+REJECTED = {
     "broken": ({"": "broken_entry", "schemaless": "broken_schema", "x": "broken_schema"}, ("raw.py", "broken-tools")),
     "large": ({"large": "schema_too_large"}, ("troubled.py", "large")),
     "deep": ({"deep": "schema_too_deep"}, ("troubled.py", "deep")),
@@ -115,7 +115,7 @@ async def test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the
     entries = {
         "good": server("raw.py", tpyo=1),
         **{name: entry for name, (_, entry) in wrong.items()},
-        **{name: server(*command) for name, (_, command) in WITHHELD.items()},
+        **{name: server(*command) for name, (_, command) in REJECTED.items()},
         "flat-one": server("raw.py", naming="flat"),
         "flat-two": server("raw.py", naming="flat"),
     }
@@ -132,15 +132,15 @@ async def test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the
                 by_name = {one["name"]: one for one in shown["upstreams"]}
                 # What crashes again and again is at times alive, and counts once it was seen.
                 seen |= {name: by_name[name]["reason_code"] for name in reasons if seen.get(name) != reasons[name]}
-                if seen == reasons and collisions(by_name) and all(by_name[n]["withheld"] for n in WITHHELD):
+                if seen == reasons and collisions(by_name) and all(by_name[n]["rejected"] for n in REJECTED):
                     break
                 await anyio.sleep(0.1)
         answers = [await client.call_tool(name, {}) for name in ("mcp__good__ping", "ping", "mcp__large__fine")]
         refused = await client.call_tool("mcp__no-program__x", {})
         listed = await _status_command(launch)
 
-    assert {name: {w["name"]: w["reason_code"] for w in by_name[name]["withheld"]} for name in WITHHELD} == {
-        name: withheld for name, (withheld, _) in WITHHELD.items()
+    assert {name: {w["name"]: w["reason_code"] for w in by_name[name]["rejected"]} for name in REJECTED} == {
+        name: rejected for name, (rejected, _) in REJECTED.items()
     }
     collided = {problem["reason_code"] for problem in shown["problems"] if problem["name"] == "ping"}
     assert collided == {"name_collision"}
@@ -150,7 +150,7 @@ async def test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the
     (running,) = listed["running"]
     assert [one["name"] for one in running["upstreams"]] == [one["name"] for one in shown["upstreams"]]
     provoked = {*reasons.values(), "name_collision", "unknown_key"} - {""}
-    provoked |= {code for withheld, _ in WITHHELD.values() for code in withheld.values()}
+    provoked |= {code for rejected, _ in REJECTED.values() for code in rejected.values()}
     assert provoked | SHOWN_ELSEWHERE == set(ReasonCode)
 
 

@@ -103,7 +103,8 @@ async def test_status_says_who_shares_a_process(brokers: Brokers, tmp_path: Path
     assert sharing["pid"] == pids(tmp_path / "pids")[0]
     assert os.getpid() not in sharing["sessions"]
     users = ", ".join(map(str, sharing["sessions"]))
-    assert f"up: shared: process {sharing['pid']} of broker {broker}, used by goat-mcp {users}" in said
+    process = f"process {sharing['pid']} of broker {broker}"
+    assert f"up: shared: {process}, works in {sharing['folder']}, used by goat-mcp {users}" in said
 
 
 async def test_the_process_outlives_the_window_that_started_it(brokers: Brokers, tmp_path: Path) -> None:

@@ -27,8 +27,9 @@ def message(method: str, number: int | None = None, **params: Any) -> str:
 def test_tools_are_listed_and_a_command_has_its_users_home_and_programs(tmp_path: Path) -> None:
     workspace = fill(tmp_path / "workspace")
     goat = [sys.executable, "-m", "goat_mcp", "serve", "--workspace", str(workspace)]
-    # All that keeps it away from the settings of whoever runs the tests.
+    # All that keeps it away from the settings of whoever runs the tests, and from their resident process.
     named = {"GOAT_MCP_STATE_DIR": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    named["GOAT_MCP_RESIDENT"] = "0"
     server = subprocess.Popen(goat, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env=named, text=True)
     assert server.stdin is not None and server.stdout is not None
     requests, answers = server.stdin, server.stdout

@@ -424,6 +424,7 @@ HOLDS_NOTHING_OF_CALLERS = (
     "upstreams/pinning",
     "upstreams/transports/child_pipes",
     "upstreams/transports/connect",
+    "upstreams/transports/direct_posts",
     "upstreams/transports/frames",
     "upstreams/transports/http_transport",
     "upstreams/transports/notifications",
@@ -478,7 +479,7 @@ IN_MEMORY = {
     "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     **dict.fromkeys(
-        ("server/http/fast_path:CallsOfSession.running", "server/http/fast_path:CallsOfSession.questions"),
+        ("server/http/session_calls:CallsOfSession.running", "server/http/session_calls:CallsOfSession.questions"),
         "of one session, which only its principal gets",
     ),
     "server/http/fast_path:HttpFastPath._known": "how clients introduce themselves; says nothing of who may call",

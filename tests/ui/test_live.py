@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.ui.browser import Tabs
 from tests.ui.desk import Desk, new_desk
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 
 _LISTEN = """() => new Promise((resolve, reject) => {
   const stream = new EventSource("/ui/events");
-  stream.addEventListener("open", resolve);
+  stream.addEventListener("ready", resolve);
   window.changes = 0;
   stream.addEventListener("changed", () => { window.changes += 1; });
   setTimeout(reject, 20000);
@@ -56,6 +56,18 @@ def test_a_button_that_is_pressed_while_the_page_changes_still_counts(desk: Desk
 
     page.wait_for_url(f"**/ui?id={approval.id}")
     expect(page.locator(".notice")).to_contain_text("Approved by page")
+
+
+def test_what_changes_before_a_page_listens_is_shown(desk: Desk, page_at: Tabs) -> None:
+    def add_one_first(route: Route) -> None:
+        desk.approvals.add(asked("Bash: late"))
+        route.fulfill(content_type="text/event-stream", body="retry: 60000\nevent: ready\ndata: 1\n\n")
+
+    page = page_at.window()
+    page.route("**/ui/events", add_one_first)
+    page.goto(f"{desk.origin}/ui")
+
+    expect(page.get_by_text("Bash: late")).to_be_visible()
 
 
 def test_a_page_whose_server_is_gone_says_so(tmp_path: Path, browser: Browser) -> None:

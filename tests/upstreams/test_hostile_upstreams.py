@@ -268,7 +268,7 @@ async def test_up_25_a_schema_that_refers_to_itself_harms_nobody(tmp_path: Path)
 
 # SCH-4
 @pytest.mark.parametrize("depth", [150, 5000])
-async def test_up_25_a_schema_thousands_deep_is_withheld(tmp_path: Path, depth: int) -> None:
+async def test_up_25_a_schema_thousands_deep_is_rejected(tmp_path: Path, depth: int) -> None:
     """R-SCHEMA-3"""
     entries = {"deep": server("evil.py", tmp_path / "log", str(depth)), "good": server("raw.py")}
     async with fleet(tmp_path, entries) as running:
@@ -280,7 +280,7 @@ async def test_up_25_a_schema_thousands_deep_is_withheld(tmp_path: Path, depth: 
     assert "mcp__deep__deep" not in names
     if depth == 150:
         assert "mcp__deep__t" in names
-        assert [(tool.name, tool.reason) for tool in status.withheld] == [
+        assert [(tool.name, tool.reason) for tool in status.rejected] == [
             ("deep", "its inputSchema is nested more than 128 levels deep")
         ]
     else:

@@ -465,29 +465,29 @@ async def test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list(tmp_path
 
 
 # SCH-3
-async def test_a_broken_tool_is_withheld_alone(tmp_path: Path) -> None:
+async def test_a_broken_tool_is_rejected_alone(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"raw": server("raw.py", "broken-tools")}) as running:
         names = running.registry.names()
-        withheld = running.status("raw").withheld
+        rejected = running.status("raw").rejected
 
     assert names == ("mcp__raw__fine",)
-    assert [tool.name for tool in withheld] == ["", "schemaless", "x"]
+    assert [tool.name for tool in rejected] == ["", "schemaless", "x"]
 
 
 # OBS-1, SCH-3
-async def test_what_is_withheld_is_known_to_the_next_run_with_its_reasons(tmp_path: Path) -> None:
+async def test_what_is_rejected_is_known_to_the_next_run_with_its_reasons(tmp_path: Path) -> None:
     entries = {"raw": server("raw.py", "broken-tools")}
     async with fleet(tmp_path, entries) as first:
-        withheld = first.status("raw").withheld
+        rejected = first.status("raw").rejected
     async with fleet(tmp_path, entries, first_list=False) as second:
         await second.upstreams.first_list(20)
-        known, state = second.status("raw").withheld, second.status("raw").state
+        known, state = second.status("raw").rejected, second.status("raw").state
         why = second.upstreams.why_missing("mcp__raw__schemaless")
 
-    assert len(withheld) == 3
-    assert (known, state) == (withheld, UpstreamState.IDLE)
+    assert len(rejected) == 3
+    assert (known, state) == (rejected, UpstreamState.IDLE)
     assert why is not None
-    assert "is withheld" in why.message
+    assert "is rejected" in why.message
 
 
 # CHG-1

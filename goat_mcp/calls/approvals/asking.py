@@ -18,12 +18,13 @@ import anyio.to_thread
 
 from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Request, Status, Verdict
-from goat_mcp.calls.approvals.store import LEAVE_WITHIN_S, ApprovalStore, this_process
+from goat_mcp.calls.approvals.store import LEAVE_WITHIN_S, ApprovalStore
 from goat_mcp.calls.permissions.approval import form_of, verdict_of
 from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
 from goat_mcp.core.elicitation import Answer, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import with_heartbeat
+from goat_mcp.processes.process_table import this_process
 
 T = TypeVar("T")
 

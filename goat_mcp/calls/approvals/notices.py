@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from goat_mcp.calls.approvals.store import FILE_NAME, KEPT_S, is_alive, this_process
+from goat_mcp.calls.approvals.store import FILE_NAME, KEPT_S
+from goat_mcp.processes.process_table import is_alive, this_process
 from goat_mcp.state.database import Database, Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning

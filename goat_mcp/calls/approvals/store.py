@@ -7,16 +7,16 @@ What a decision does is not here.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.calls.approvals.record import Approval, Choice, DecidedBefore, Kind, Request, Status, Verdict
+from goat_mcp.calls.approvals.approval_rows import COLUMNS, SCHEMA, from_row, insert_row
+from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Kind, Request, Status, Verdict
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.processes.process_table import living_process
+from goat_mcp.processes.process_table import is_alive, this_process
 from goat_mcp.state.database import Database, Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
@@ -31,18 +31,6 @@ KEPT_S = 30 * 86_400.0
 """How long a decided record is kept."""
 MAX_GRANTS = 1000
 """So many of the newest approvals are looked through for grants to sessions."""
-_SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS approvals (
-        id TEXT PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, principal TEXT NOT NULL, session TEXT NOT NULL,
-        scope_id TEXT NOT NULL, at_s REAL NOT NULL, expires_at_s REAL NOT NULL, status TEXT NOT NULL,
-        decided_at_s REAL, decided_by TEXT NOT NULL DEFAULT '', verdict TEXT NOT NULL DEFAULT '{}',
-        call_id TEXT NOT NULL DEFAULT '', process TEXT NOT NULL DEFAULT '', used_by TEXT NOT NULL DEFAULT '',
-        used_at_s REAL, request TEXT NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS approvals_by_status ON approvals (status, at_s)",
-    "CREATE INDEX IF NOT EXISTS approvals_by_subject ON approvals (subject, status)",
-    "CREATE INDEX IF NOT EXISTS approvals_by_end ON approvals (coalesce(decided_at_s, at_s)) WHERE status != 'waiting'",
-    "CREATE INDEX IF NOT EXISTS approvals_by_use ON approvals (used_by)",
-)
 
 
 class ApprovalStore:
@@ -50,7 +38,7 @@ class ApprovalStore:
 
     def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
         self._state = state
-        self._database = Database(state, warn, file_name=FILE_NAME, schema=_SCHEMA)
+        self._database = Database(state, warn, file_name=FILE_NAME, schema=SCHEMA)
 
     @property
     def exists(self) -> bool:
@@ -68,7 +56,7 @@ class ApprovalStore:
 
         def insert(connection: Connection) -> None:
             connection.execute("DELETE FROM approvals WHERE status != 'waiting' AND at_s < ?", (time.time() - KEPT_S,))
-            _insert(connection, approval)
+            insert_row(connection, approval)
 
         self._database.write_here(insert)
         return approval
@@ -80,12 +68,12 @@ class ApprovalStore:
         def take(connection: Connection) -> Approval | None:
             _expire(connection)
             rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM approvals WHERE subject = ? AND principal = ? AND used_by = '' "
+                f"SELECT {COLUMNS} FROM approvals WHERE subject = ? AND principal = ? AND used_by = '' "
                 "AND status IN ('waiting', 'approved', 'denied') AND expires_at_s > ? "
                 "ORDER BY status = 'waiting', at_s",
                 (subject, principal, time.time()),
             )
-            for found in map(_approval, rows.fetchall()):
+            for found in map(from_row, rows.fetchall()):
                 if found.call_id and is_alive(found.process):
                     continue
                 if found.verdict is not None and found.verdict.taken_back:
@@ -125,7 +113,7 @@ class ApprovalStore:
             if found is not None and found.is_decided and (found.decided_at_s or 0) >= seen_at_s:
                 raise DecidedBefore(found)
             approval = Approval(secrets.token_hex(16), request, time.time(), Status.WAITING)
-            _insert(connection, approval)
+            insert_row(connection, approval)
             return approval
 
         return self._database.write_here(open)
@@ -249,7 +237,11 @@ class ApprovalStore:
         Raises `ToolError(NOT_FOUND)`."""
         found = next((one for one in self.session_grants() if one.id == id), None)
         if found is None or found.verdict is None:
-            raise ToolError(ErrorCode.NOT_FOUND, f"no grant {id[:40]!r} to a running session", "It has ended.")
+            raise ToolError(
+                ErrorCode.NOT_FOUND,
+                f"no grant {id[:40]!r} to a running session",
+                "Its session has ended, or it was taken back before.",
+            )
         same = [
             (json.dumps(asdict(replace(one.verdict, taken_back=True))), one.id)
             for one in self.session_grants()
@@ -280,7 +272,7 @@ class ApprovalStore:
                     connection.execute("UPDATE approvals SET status = 'withdrawn' WHERE id = ?", (id,))
             for request in requests:
                 if request.subject not in waiting and not _is_settled(connection, request, seen_at_s):
-                    _insert(connection, Approval(secrets.token_hex(16), request, time.time(), Status.WAITING))
+                    insert_row(connection, Approval(secrets.token_hex(16), request, time.time(), Status.WAITING))
 
         if requests or self.exists:
             self._database.write_here(sync)
@@ -302,47 +294,31 @@ class ApprovalStore:
         return found[0], found[1], found[2], found[3]
 
     def _select(self, condition: str, *values: Any) -> list[Approval]:
-        query = f"SELECT {_COLUMNS} FROM approvals WHERE {condition}"
+        query = f"SELECT {COLUMNS} FROM approvals WHERE {condition}"
         return self._database.read_here(
-            lambda connection: [_approval(row) for row in connection.execute(query, values).fetchall()]
+            lambda connection: [from_row(row) for row in connection.execute(query, values).fetchall()]
         )
 
     def _newest(self, connection: Connection, kind: Kind, subject: str) -> Approval | None:
         row = connection.execute(
-            f"SELECT {_COLUMNS} FROM approvals WHERE kind = ? AND (subject = ? OR substr(subject, 1, ?) = ?) "
+            f"SELECT {COLUMNS} FROM approvals WHERE kind = ? AND (subject = ? OR substr(subject, 1, ?) = ?) "
             "ORDER BY status = 'waiting' DESC, at_s DESC LIMIT 1",
             (kind.value, subject, len(subject) + 1, f"{subject}:"),
         ).fetchone()
-        return None if row is None else _approval(row)
+        return None if row is None else from_row(row)
 
     def _one(self, connection: Connection, id: str) -> Approval:
         rows = connection.execute(
-            f"SELECT {_COLUMNS} FROM approvals WHERE {BY_ID} LIMIT 2", (id.lower(), f"{id.lower()}g")
+            f"SELECT {COLUMNS} FROM approvals WHERE {BY_ID} LIMIT 2", (id.lower(), f"{id.lower()}g")
         ).fetchall()
         if len(rows) == 1 and len(id) >= 4:
-            return _approval(rows[0])
+            return from_row(rows[0])
         message = f"several approvals begin with {id[:40]!r}" if rows else f"no approval {id[:40]!r}"
         raise ToolError(ErrorCode.NOT_FOUND, message, "See goat-mcp approvals.")
 
 
 BY_ID = "id >= ? AND id < ?"
 """From the beginning of an id to that with a `g`: ids are hexadecimal. A call that waits asks often."""
-_COLUMNS = "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s"
-
-
-def _insert(connection: Connection, approval: Approval) -> None:
-    request = approval.request
-    connection.execute(
-        "INSERT INTO approvals (id, kind, subject, principal, session, scope_id, at_s, expires_at_s, status, call_id, "
-        "process, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(approval.id, request.kind.value, request.subject, request.principal, request.session, request.scope_id),
-            *(approval.at_s, request.expires_at_s, approval.status.value, approval.call_id, approval.process),
-            json.dumps(asdict(request)),
-        ),
-    )
-
-
 _EXPIRED = (
     "expires_at_s > 0 AND expires_at_s < ? "
     "AND (status = 'waiting' OR (kind = 'call' AND status = 'approved' AND used_by = ''))"
@@ -360,37 +336,6 @@ def _has_expired(connection: Connection) -> bool:
     )
 
 
-def _approval(row: Sequence[Any]) -> Approval:
-    id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s = row
-    fields: dict[str, Any] = json.loads(request)
-    fields["kind"] = Kind(fields["kind"])
-    fields["choices"] = tuple(_choice(one) for one in fields["choices"])
-    fields["arguments"] = tuple((str(name), str(text)) for name, text in fields["arguments"])
-    fields["why"] = tuple(fields["why"])
-    decided: dict[str, Any] = json.loads(verdict)
-    return Approval(
-        id=id,
-        request=Request(**fields),
-        at_s=at_s,
-        status=Status(status),
-        verdict=_verdict(decided) if decided else None,
-        decided_at_s=decided_at_s,
-        decided_by=decided_by,
-        call_id=call_id,
-        process=process,
-        used_by=used_by,
-        used_at_s=used_at_s,
-    )
-
-
-def _choice(fields: dict[str, Any]) -> Choice:
-    return replace(Choice(**fields), rules=tuple(fields["rules"]))
-
-
-def _verdict(fields: dict[str, Any]) -> Verdict:
-    return replace(Verdict(**fields), rules=tuple(fields["rules"]))
-
-
 def _is_settled(connection: Connection, request: Request, seen_at_s: float) -> bool:
     """Whether it was denied, or is approved and somebody is at it."""
     rows = connection.execute(
@@ -404,18 +349,3 @@ def _is_settled(connection: Connection, request: Request, seen_at_s: float) -> b
 def _is_under_way(process: str, done_at_s: float | None, seen_at_s: float) -> bool:
     """Whether what was approved was not done yet at that moment, by a process that lives."""
     return is_alive(process) if done_at_s is None else done_at_s >= seen_at_s
-
-
-def this_process() -> str:
-    """The number of this process with the time of its start: numbers are given again."""
-    return _mark_of(os.getpid())
-
-
-def is_alive(process: str) -> bool:
-    pid = process.partition("-")[0]
-    return pid.isdigit() and _mark_of(int(pid)) == process
-
-
-def _mark_of(pid: int) -> str:
-    found = living_process(pid)
-    return f"{pid}-{found.started if found is not None else ''}"

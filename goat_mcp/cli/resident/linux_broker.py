@@ -9,19 +9,24 @@ from pathlib import Path
 if sys.platform != "linux":
     raise ImportError("only Linux has a broker")
 
+from goat_mcp.cli.serve import become_undumpable
+from goat_mcp.upstreams.sharing.broker import IDLE_S, run_broker
+from goat_mcp.upstreams.sharing.runtime_folder import owned_socket
+
 
 def main(folder: str, name: str, idle_s: str = "") -> None:
-    """Leave whoever started us, and serve until nobody needs it any more."""
-    if os.fork():
-        os._exit(0)
-    os.setsid()
-    # After the fork, which is all that our starter waits for.
-    from goat_mcp.cli.serve import become_undumpable
-    from goat_mcp.upstreams.sharing.broker import IDLE_S, run_broker
-    from goat_mcp.upstreams.sharing.runtime_folder import owned_socket
-
+    """Leave whoever started us, who waits until we listen, and serve until nobody needs it any more."""
     become_undumpable()  # launches hold values of secrets
+    is_listening, listens = os.pipe()
+    if os.fork():
+        # Sessions look who listens, so it must be the process that stays.
+        os.close(listens)
+        os._exit(0 if os.read(is_listening, 1) else 1)
+    os.close(is_listening)
+    os.setsid()
     owned = owned_socket(Path(folder), name)
+    os.write(listens, b"1")
+    os.close(listens)
     if owned is not None:
         run_broker(owned, idle_s=float(idle_s) if idle_s else IDLE_S)
 

@@ -6,6 +6,7 @@ in the memory of another.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import select
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import goat_mcp_launch
 from goat_mcp.cli.resident.preloading import preload
@@ -34,6 +36,8 @@ LOOK_S = 30.0
 END_WITHIN_S = 5.0
 """A server whose launcher is gone gets so long to end by itself."""
 GO_WITHIN_S = 2.0
+_NO_SESSION = 75
+"""The exit status of a fork that has refused its launcher: another resident process might not refuse it."""
 _BACKLOG = 512
 _SIZE = 8
 
@@ -77,21 +81,24 @@ class ForkServer:
         while listener is not None or self._sessions:
             ready = dict(poll.poll(self._wait_ms()))
             now_s = time.monotonic()
-            if self._sessions:
-                used_s = now_s
             signals = os.read(wake, 4096) if wake in ready else b""
+            is_over = signal.SIGTERM in signals
             if listener is not None and listener.fileno() in ready:
-                used_s = now_s
-                session = self._accept(listener, poll, (wake, wakes))
+                try:
+                    session = self._accept(listener, poll, (wake, wakes))
+                except (BlockingIOError, ConnectionAbortedError):
+                    session = None  # who asked is gone already
+                except OSError:  # too many open files, most likely: the next launcher starts another
+                    session, is_over = None, True
                 if session is not None:
                     return session
-            self._report_ends(poll)
+            if self._report_ends(poll):
+                used_s = now_s
             self._end_orphans(ready, poll, now_s)
-            is_outdated = False
             if listener is not None and now_s - looked_s >= self.look_s:
                 looked_s = now_s
-                is_outdated = goat_mcp_launch.build_name() != self.name or not self._is_ours()
-            is_over = signal.SIGTERM in signals or is_outdated or now_s - used_s >= self.idle_s
+                is_over = is_over or self._is_outdated()
+            is_over = is_over or (not self._sessions and now_s - used_s >= self.idle_s)
             if listener is not None and is_over:
                 poll.unregister(listener)
                 self._close(listener)
@@ -114,7 +121,14 @@ class ForkServer:
             os.truncate(self.lock, 0)  # it came up
         finally:
             os.close(folder)
+        _remove_leftovers(self.folder)
         return listener
+
+    def _is_outdated(self) -> bool:
+        try:
+            return goat_mcp_launch.build_name() != self.name or not self._is_ours()
+        except OSError:  # the package is just being replaced, or gone
+            return True
 
     def _is_ours(self) -> bool:
         """Whether launchers still find it: somebody may have removed the folder, and another process made it again."""
@@ -126,8 +140,9 @@ class ForkServer:
     def _close(self, listener: socket.socket) -> None:
         """No launcher finds it any more; the next one may start another. Sessions go on."""
         if self._is_ours():
-            with suppress(OSError):
-                os.unlink(f"{self.folder}/{self.name}.sock")
+            for kind in ("sock", "lock"):
+                with suppress(OSError):
+                    os.unlink(f"{self.folder}/{self.name}.{kind}")
         listener.close()
         os.close(self.lock)
 
@@ -137,15 +152,13 @@ class ForkServer:
         return wait_s * 1000 + 1
 
     def _accept(self, listener: socket.socket, poll: select.poll, pipes: tuple[int, int]) -> Callable[[], None] | None:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return None
+        threads = len(os.listdir("/proc/self/task"))
+        connection, _ = listener.accept()
         connection.setblocking(True)
-        if _peer_uid(connection) != posix.geteuid():
+        if goat_mcp_launch.peer_of(connection)[1] != posix.geteuid():
             connection.close()
             return None
-        if len(os.listdir("/proc/self/task")) != 1:  # a fork has this thread only, and perhaps a lock of another
+        if threads != 1:  # a fork has this thread only, and perhaps a lock of another
             _refuse(connection, "the resident process has threads")
             return None
         try:
@@ -168,11 +181,13 @@ class ForkServer:
         self._sessions.clear()
         return _started(connection)
 
-    def _report_ends(self, poll: select.poll) -> None:
+    def _report_ends(self, poll: select.poll) -> bool:
+        """Whether one has ended that was a session."""
+        has_served = False
         while self._sessions:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
-                return
+                break
             session = self._sessions.pop(pid, None)
             if session is None:
                 continue
@@ -182,6 +197,8 @@ class ForkServer:
             with suppress(OSError):
                 session.connection.sendall(b"x" + code.to_bytes(4, "big", signed=True), socket.MSG_DONTWAIT)
             session.connection.close()
+            has_served = has_served or code != _NO_SESSION
+        return has_served
 
     def _end_orphans(self, ready: dict[int, int], poll: select.poll, now_s: float) -> None:
         """A server ends by itself when its launcher is gone. One that hangs must not stay."""
@@ -201,19 +218,19 @@ def _started(connection: socket.socket) -> Callable[[], None]:
     connection.settimeout(GO_WITHIN_S)
     try:
         host = Host.of(connection)
-        request = read_request(connection)
         signals = join_host(host)
+        request = read_request(connection)  # from here on there are secrets in our memory
         connection.sendall(b"+" + os.getpid().to_bytes(4, "big"))
         become(request, signals, connection)  # while the launcher reads that
         if connection.recv(1) != b"g":
-            os._exit(0)
+            os._exit(_NO_SESSION)
         connection.sendall(b"s")
     except HostDiffers as why:
         _refuse(connection, str(why))
-        os._exit(0)
+        os._exit(_NO_SESSION)
     except Exception as problem:
         _refuse(connection, f"the resident process failed: {problem!r}")
-        os._exit(0)
+        os._exit(_NO_SESSION)
     connection.settimeout(None)
     connection.detach()
     return _run
@@ -232,13 +249,20 @@ def _refuse(connection: socket.socket, why: str) -> None:
     connection.close()
 
 
+def _remove_leftovers(folder: str) -> None:
+    """What those of other builds have left that were killed. Whoever holds a lock may remove it."""
+    for path in Path(folder).glob("*.lock"):
+        with suppress(OSError), path.open("rb+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = os.fstat(lock.fileno())
+            is_recent = time.time() - found.st_mtime < goat_mcp_launch.START_AGAIN_S
+            if not is_recent and os.path.samestat(found, path.lstat()):
+                path.with_suffix(".sock").unlink(missing_ok=True)
+                path.unlink()
+
+
 def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
-
-
-def _peer_uid(connection: socket.socket) -> int:
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _wake_up(number: int, frame: object) -> None:
@@ -259,10 +283,9 @@ def main(folder: str, name: str, *, idle_s: float = IDLE_S, look_s: float = LOOK
     _forget_host_signals()
     sys.path[0] = os.path.dirname(sys.executable)  # as for the console script, not the current folder
     gc.disable()
-    preload()
+    _kept = preload()  # as long as this process and its forks run
     if goat_mcp_launch.build_name() != name:
         return  # the files changed while they were read
-    gc.collect()
     gc.freeze()
     session = ForkServer(folder, name, lock=3, idle_s=idle_s, look_s=look_s).serve()
     if session is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ class Resident:
     sessions: int
     is_ours: bool
 
+    def line(self) -> str:
+        whose = "" if self.is_ours else " (another build or environment)"
+        return f"process {self.pid}{whose}, {self.sessions} session{'' if self.sessions == 1 else 's'}"
+
 
 @dataclass(frozen=True)
 class Residents:
@@ -37,16 +42,10 @@ class Residents:
             return f"resident process: not used: {self.off}"
         if not self.running:
             return "resident process: none runs; the next start of a server starts it"
-        each = (
-            f"process {one.pid}{'' if one.is_ours else ' (another build or environment)'}, "
-            f"{one.sessions} session{'' if one.sessions == 1 else 's'}"
-            for one in self.running
-        )
-        return f"resident process: {'; '.join(each)}"
+        return f"resident process: {'; '.join(one.line() for one in self.running)}"
 
     def wire(self) -> dict[str, Any]:
-        running = [{"pid": one.pid, "sessions": one.sessions, "is_ours": one.is_ours} for one in self.running]
-        return {"off": self.off, "running": running}
+        return {"off": self.off, "running": [asdict(one) for one in self.running]}
 
 
 def find_residents() -> Residents:
@@ -56,12 +55,11 @@ def find_residents() -> Residents:
         folder, own = goat_mcp_launch.runtime_folder(), goat_mcp_launch.build_name()
     except (goat_mcp_launch.NotResident, OSError) as why:
         return Residents(str(why))
-    listening = {name: _listener(folder, name) for name in sorted(one.stem for one in Path(folder).glob("*.sock"))}
-    children: dict[int, int] = {}
-    for process in living_processes():
-        children[process.parent] = children.get(process.parent, 0) + 1
-    found = (Resident(pid, children.get(pid, 0), name == own) for name, pid in listening.items() if pid is not None)
-    return Residents("", tuple(found))
+    # Before it is asked who listens: that forks a child, too.
+    children = Counter(process.parent for process in living_processes())
+    names = sorted(one.stem for one in Path(folder).glob("*.sock"))
+    found = ((name, pid) for name in names if (pid := _listener(folder, name)) is not None)
+    return Residents("", tuple(Resident(pid, children[pid], is_ours=name == own) for name, pid in found))
 
 
 def _listener(folder: str, name: str) -> int | None:
@@ -71,7 +69,6 @@ def _listener(folder: str, name: str) -> int | None:
     with suppress(OSError), socket.socket(socket.AF_UNIX) as server:
         server.settimeout(_TIMEOUT_S)
         goat_mcp_launch.connect(server, folder, name)
-        credentials = server.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid, uid = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
+        pid, uid = goat_mcp_launch.peer_of(server)
         return pid if uid == os.geteuid() else None
     return None

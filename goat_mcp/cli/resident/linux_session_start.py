@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+import goat_mcp_launch
+from goat_mcp.cli.serve import set_dumpable
 from goat_mcp.processes.linux_confinement import status_of, why_confined
 from goat_mcp.server.host_process import LAUNCHER, STARTED
 
@@ -27,9 +29,7 @@ _STREAMS = 3
 _MAX_BODY = 8 * 1024 * 1024
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 _SAME_PROCESSORS = ("Cpus_allowed", "Mems_allowed")
-_SAME_FILES = ("attr/current", "loginuid", "sessionid", "oom_score_adj", "personality")
-_SO_PEERPIDFD = 77
-"""Linux 6.5"""
+_SAME_FILES = ("attr/current", "loginuid", "sessionid")
 _NICE, _POLICY = 16, 38
 """Fields of `/proc/PID/stat` after the name."""
 
@@ -48,16 +48,13 @@ class Host:
     @classmethod
     def of(cls, connection: socket.socket) -> Host:
         """Raises `HostDiffers` if it is gone already."""
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid = int.from_bytes(credentials[:4], sys.byteorder)
+        pid, _ = goat_mcp_launch.peer_of(connection)
         try:
-            pidfd = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
-            os.set_inheritable(pidfd, False)
-        except OSError:  # an older kernel: since it connected, a moment has passed
-            try:
+            pidfd = goat_mcp_launch.peer_pidfd(connection)
+            if pidfd is None:  # since it connected, a moment has passed
                 pidfd = os.pidfd_open(pid)
-            except OSError as problem:
-                raise HostDiffers(f"the host's process cannot be seen from here: {problem.strerror}") from None
+        except OSError as problem:
+            raise HostDiffers(f"the host's process cannot be seen from here: {problem.strerror}") from None
         return cls(pid, pidfd)
 
     def has_ended(self) -> bool:
@@ -124,6 +121,7 @@ def join_host(host: Host) -> Signals:
         for limit in _limits():
             if (values := resource.prlimit(host.pid, limit)) != resource.getrlimit(limit):
                 _set_limit(limit, values)
+        _take_oom_score(_text(f"{theirs}/oom_score_adj"), _text(f"{ours}/oom_score_adj"))
         _join_cgroup(_text(f"{theirs}/cgroup"), _text(f"{ours}/cgroup"))
         status = status_of(theirs)
         signals = Signals(int(status["SigIgn"], 16), int(status["SigBlk"], 16))
@@ -162,6 +160,20 @@ def _set_limit(limit: int, values: tuple[int, int]) -> None:
         resource.setrlimit(limit, values)
     except (OSError, ValueError):
         raise HostDiffers(f"limit {limit} of the host's process is higher") from None
+
+
+def _take_oom_score(theirs: str, ours: str) -> None:
+    """Desktops and editors raise it for what they start. Everybody may raise their own, and lower it again."""
+    if theirs == ours:
+        return
+    set_dumpable(True)  # the files in `/proc` of an undumpable process are root's
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(theirs)
+    except OSError:
+        raise HostDiffers("oom_score_adj of the host's process is lower than this user may set") from None
+    finally:
+        set_dumpable(False)
 
 
 def _join_cgroup(theirs: str, ours: str) -> None:

@@ -3,7 +3,13 @@ calls. A test compares it with what a session imports."""
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
+
+from click import Context
 
 _MODULES = (
     "anyio._backends._asyncio",
@@ -51,10 +57,53 @@ _MODULES = (
 )
 
 
-def preload() -> None:
-    """Import all of it; no thread is started and nothing of the user's is read."""
+_OF_SIZE: Mapping[int, Callable[[], object]] = {
+    16: object,
+    32: lambda: int("1234567"),
+    **{size: partial(bytes, size - sys.getsizeof(b"")) for size in range(48, 513, 16)},
+}
+"""Python gives out memory for small objects in blocks of these sizes: what needs one."""
+_POOL_BYTES, _FIRST_BLOCK = 1 << 14, 48
+_MOST_HOLES = 10_000
+
+
+def preload() -> list[object]:
+    """Import and build all of it; no thread is started and nothing of the user's is read. Whoever forks keeps what is
+    returned."""
     for name in _MODULES:
         import_module(name)
+    for _ in range(2):
+        _rehearse()
+    gc.collect()
+    return _filled_holes()
+
+
+def _rehearse() -> None:
+    """Call what each session calls and what depends on nothing of it, so that what Python and libraries make of it at
+    the first call (bytecode for its types, validators, caches, tables of OpenSSL) is made once, and shared."""
+    from mcp.server.request_state import RequestStateSecurity
+
+    from goat_mcp.catalog.builtin_contracts import names_of_ours
+    from goat_mcp.cli.serve import serve
     from goat_mcp.settings.settings import Settings
 
+    names_of_ours()
     Settings.model_rebuild()
+    Settings.model_validate({})
+    serve.make_parser(Context(serve))
+    RequestStateSecurity.ephemeral()
+
+
+def _filled_holes() -> list[object]:
+    """Objects in every free block among what is imported. Without them a session puts its own objects there, and for
+    each it gets a copy of a page that it could share."""
+    found: list[object] = []
+    for size, make in _OF_SIZE.items():
+        last = 0
+        for _ in range(_MOST_HOLES):
+            one = make()
+            found.append(one)
+            if id(one) == last + size and last % _POOL_BYTES == _FIRST_BLOCK:  # a pool that was empty
+                break
+            last = id(one)
+    return found

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from goat_mcp.commands.compression.command_detection import Printing, printing_commands
 from goat_mcp.commands.compression.compressor import Compressed, Compressor
-from goat_mcp.commands.compression.git_output import compress_git_diff, compress_git_log, compress_git_status
+from goat_mcp.commands.compression.git_output import compress_git_diff, compress_git_log
+from goat_mcp.commands.compression.git_status import compress_git_status
 from goat_mcp.commands.compression.matches import NamedFiles, compress_matches
 from goat_mcp.commands.compression.small_programs import (
     compress_echo,

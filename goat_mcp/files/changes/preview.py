@@ -14,8 +14,8 @@ import anyio.to_thread
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.tool import NO_DIFF
+from goat_mcp.files.changes.bounded_diff import bounded_diff
 from goat_mcp.files.changes.call_files import CallFiles
-from goat_mcp.files.changes.shown_diff import shown_diff
 from goat_mcp.files.documents.visible_text import make_visible, shown_path
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath, WrittenFile
 
@@ -58,7 +58,7 @@ class PreviewFiles:
         if not is_new:
             with self._files.open_file(path) as file:
                 old = file.read()
-        self.diff = make_visible(shown_diff(old, data, shown_path(path), MAX_CHARS))
+        self.diff = make_visible(bounded_diff(old, data, shown_path(path), MAX_CHARS))
 
 
 Prepare = Callable[[WorkspacePath, PreviewFiles], Callable[[], object]]

@@ -22,9 +22,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.resources import Announcements, Reading, json_entry, json_reading, last_part, template
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.blobs import WrongContent
+from goat_mcp.files.changes.bounded_diff import bounded_diff
 from goat_mcp.files.changes.change import Author, Content, parse_record, sha256_of, sha256_on_disk, version_of
 from goat_mcp.files.changes.journal import Journal
-from goat_mcp.files.changes.shown_diff import shown_diff
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
@@ -216,7 +216,7 @@ class Review:
         if self.workspace.stat(path) is not None:
             with self.workspace.open_file(path) as file:
                 old = file.read()
-        return shown_diff(old, new, str(staged.path), max_chars)
+        return bounded_diff(old, new, str(staged.path), max_chars)
 
     async def apply(self, id: str, decider: Decider = TERMINAL) -> tuple[StagedChange, str]:
         """Write one change. Returns it, and why the old bytes are not in the journal (empty: they are).

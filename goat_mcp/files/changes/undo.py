@@ -14,10 +14,10 @@ import anyio.to_thread
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.blobs import WrongContent
+from goat_mcp.files.changes.bounded_diff import bounded_diff
 from goat_mcp.files.changes.change import ABSENT, UNDO, Author, Change, Content, sha256_of, sha256_on_disk, version_of
 from goat_mcp.files.changes.journal import Journal
 from goat_mcp.files.changes.review import ChangeAudit
-from goat_mcp.files.changes.shown_diff import shown_diff
 from goat_mcp.files.workspace import Workspace
 
 
@@ -187,7 +187,7 @@ class Undo:
             with self.workspace.open_file(path) as file:
                 now = file.read()
         old = b"" if change.before is None else self._old(change, change.before)
-        return shown_diff(now, old, str(change.path), max_chars)
+        return bounded_diff(now, old, str(change.path), max_chars)
 
     def _old(self, change: Change, before: Content) -> bytes:
         if change.not_kept:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from goat_mcp.calls.approvals.record import Approval, Kind, Status
-from goat_mcp.calls.approvals.store import is_alive
 from goat_mcp.calls.audit.call_record import FILE_NAME
 from goat_mcp.calls.audit.recorded_calls import CallEnd, UnreadableRecord, ends_of
+from goat_mcp.processes.process_table import is_alive
 from goat_mcp.state.directory import StateDirectory
 
 UNKNOWN_END = "began and no end is recorded: it may have taken effect"

@@ -84,7 +84,9 @@ class ProjectSource:
             raise ToolError(ErrorCode.STALE, str(broken), "It was not trusted.") from None
         if project is None or project_subject(project) != request.subject:
             raise ToolError(
-                ErrorCode.STALE, f"{path} has changed since it was shown; it was not trusted", "Look at it again."
+                ErrorCode.STALE,
+                f"{path} has changed since it was shown; it was not trusted",
+                "Look at it again: goat-mcp approvals.",
             )
         settings_of(project.tree, str(path))
         self._store.trust(project.file.path, project.sha256)

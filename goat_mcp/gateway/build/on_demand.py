@@ -23,9 +23,11 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.gateway.build.extensions import UserCode
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.server_visibility import ServerVisibility
+from goat_mcp.processes.process_table import this_process
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import config_folder
 from goat_mcp.state.trust import FILE_NAME as SETTINGS_FILE
+from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class OnDemand:
         upstreams: Upstreams,
         visibility: ServerVisibility,
         call_all: Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]],
-        problems: Callable[[], list[dict[str, Any]]],
+        problems: Callable[[Sequence[UpstreamStatus]], list[dict[str, Any]]],
         declared_types: Callable[[], Sequence[AgentType]],
         has_queue: bool,
     ) -> None:
@@ -173,8 +175,6 @@ class OnDemand:
 
     async def revoke_grant(self, id: str) -> bool:
         """Take back the rules that an approval granted to a session of this process; False if it granted none here."""
-        from goat_mcp.calls.approvals.store import this_process
-
         try:
             found = await anyio.to_thread.run_sync(self._services.approvals().find, id)
         except ToolError:

@@ -108,9 +108,9 @@ def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
         yield _of(status.reason_code, name, status.detail)
     elif status.state is not UpstreamState.READY:
         yield _of(ReasonCode.STARTING, name, "it did not get ready while doctor waited")
-    for withheld in status.withheld:
-        if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
-            yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
+    for rejected in status.rejected:
+        if rejected.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
+            yield _of(rejected.reason_code, name, f"{rejected.kind} {rejected.name or '(no name)'}: {rejected.reason}")
     for noticed in _NOTICED:
         for detail in noticed.details(status):
             yield Finding(id=noticed.id, about=name, detail=detail, fix=noticed.fix)

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio.lowlevel
+
 from goat_mcp.calls.hooks.command import HookCommand
 from goat_mcp.commands.bash_call import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core import platform
@@ -56,7 +58,7 @@ class GatewayStatus:
         *,
         asks_go_to: str,
         hooks: Sequence[HookCommand],
-        problems: Callable[[], list[dict[str, Any]]],
+        problems: Callable[[Sequence[UpstreamStatus]], list[dict[str, Any]]],
         started_s: float,
         running: RunningWork,
     ) -> None:
@@ -70,17 +72,33 @@ class GatewayStatus:
         self._started_s = started_s
         self._running = running
 
-    def upstreams(self) -> tuple[list[UpstreamStatus], Sequence[UpstreamConfig]]:
-        """How each stands now, and what is configured."""
-        return self._upstreams.status(), self._upstreams.configs
+    @property
+    def configs(self) -> Sequence[UpstreamConfig]:
+        """The upstreams that are configured now."""
+        return self._upstreams.configs
 
-    def raw(self, statuses: Sequence[UpstreamStatus] | None = None) -> dict[str, Any]:
-        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere.
+    async def upstreams(self) -> list[UpstreamStatus]:
+        """How each stands. After each of them others have a turn on the event loop: many take some milliseconds."""
+        found: list[UpstreamStatus] = []
+        for status in self._upstreams.each_status():
+            found.append(status)
+            await anyio.lowlevel.checkpoint()
+        return found
 
-        `statuses` are those of the upstreams, if somebody has asked for them just now.
-        """
+    def raw(self) -> dict[str, Any]:
+        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere."""
+        statuses = self._upstreams.status()
+        return self.with_upstreams(self.without_upstreams(statuses), statuses)
+
+    def with_upstreams(self, raw: Mapping[str, Any], statuses: Sequence[UpstreamStatus]) -> dict[str, Any]:
+        """`without_upstreams` made whole. May run in any thread."""
         now_s = time.time()
-        configs = {config.name: config for config in self._upstreams.configs}
+        configs = {config.name: config for config in self.configs}
+        entries = [upstream_entry(one, configs.get(one.name) if one.server else None, now_s) for one in statuses]
+        return {**raw, "upstreams": entries}
+
+    def without_upstreams(self, statuses: Sequence[UpstreamStatus]) -> dict[str, Any]:
+        """`raw` without the entries of the upstreams, whose statuses these are."""
         return {
             "version": __version__,
             "pid": os.getpid(),
@@ -99,11 +117,7 @@ class GatewayStatus:
             "hooks": [_hook(hook) for hook in self._hooks],
             "limits": self._limits(),
             "running": self._running.shown(),
-            "problems": self._problems(),
-            "upstreams": [
-                upstream_entry(status, configs.get(status.name) if status.server else None, now_s)
-                for status in (self._upstreams.status() if statuses is None else statuses)
-            ],
+            "problems": self._problems(statuses),
             "ignored_keys": [
                 {"name": problem.name, "detail": problem.message, "file": problem.file}
                 for problem in self._upstreams.problems
@@ -220,7 +234,7 @@ class StatusResource:
 
     templates: Sequence[Entry] = ()
     entries = (
-        json_entry(STATUS_URI, "status", "This server and each MCP server behind it: state, reason, what is withheld"),
+        json_entry(STATUS_URI, "status", "This server and each MCP server behind it: state, reason, what is rejected"),
     )
 
     def __init__(self, status: GatewayStatus, shown: Callable[[Rights], Callable[[str], bool]]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # whoever only reads the files does without
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
     from goat_mcp.gateway.status.last_runs import LastRuns
     from goat_mcp.gateway.status.running_work import RunningWork
+    from goat_mcp.upstreams.status import UpstreamStatus
 
 _STATUS_URI = "goat://status"
 _FOLDER = "status"
@@ -147,16 +148,16 @@ class StatusPublisher:
                 await self._changed.wait()
 
     async def _write(self) -> None:
-        statuses, configs = self._status.upstreams()
-        raw = self._status.raw(statuses)
+        statuses = await self._status.upstreams()
+        raw, configs = self._status.without_upstreams(statuses), self._status.configs
         # To the end, also when we are cancelled meanwhile: the file that is removed then is the last one written.
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._write_in_thread, raw)
+            await anyio.to_thread.run_sync(self._write_in_thread, raw, statuses)
             if self._last_runs is not None:
                 await anyio.to_thread.run_sync(self._last_runs.update, statuses, configs)
 
-    def _write_in_thread(self, raw: dict[str, object]) -> None:
-        document = self._status.without_secrets(raw)
+    def _write_in_thread(self, raw: Mapping[str, Any], statuses: Sequence[UpstreamStatus]) -> None:
+        document = self._status.without_secrets(self._status.with_upstreams(raw, statuses))
         if document == self._written:
             return
         try:

@@ -18,9 +18,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from goat_mcp.server.http.fast_path import SESSION, CallsOfSession
 from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
+from goat_mcp.server.http.session_calls import SESSION, CallsOfSession
 
 _NO_ROOM = Refusal(503, "too many sessions of this client, all of them in use; end some", ((b"retry-after", b"1"),))
 

@@ -1,11 +1,10 @@
-"""The view Calls: who called what, who decided it and how it ended; one call; undo; the check of the record."""
+"""The view Calls: who called what, who decided it and how it ended; one call; the check of the record."""
 
 from __future__ import annotations
 
 import json
-import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,21 +30,17 @@ from goat_mcp.calls.audit.records import InvalidTime, lines_of_call, outcome_of,
 from goat_mcp.calls.audit.verify import verify
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
-from goat_mcp.files.changes.change import UNDO, Author, Change
-from goat_mcp.files.changes.journal import UNLIMITED, Journal
-from goat_mcp.files.changes.undo import Undo, UndoOutcome, undone_ids
 from goat_mcp.files.documents.visible_text import one_line
-from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.process_table import living_process
 from goat_mcp.server.ui.login import session_of
 from goat_mcp.server.ui.pages import back_to, duration
 from goat_mcp.server.ui.parts import UiParts
+from goat_mcp.server.ui.undo import changes_of, is_undone, undo_call, undo_data
 
 CALLS_ON_A_PAGE = 50
 NAMES_AMONG = 2000
 """The names that the filters offer are those of so many calls."""
 SHOWN_ARGUMENT_CHARS = 200
-MAX_DIFF_CHARS = 100_000
 VERIFY_TIMEOUT_S = 20.0
 _VERIFY = "/ui/calls/verify"
 
@@ -63,11 +58,13 @@ def routes(parts: UiParts) -> list[Route]:
         return parts.pages.answer(request, "call.html", {**data, "note": session_of(request.scope).notes.get(id, "")})
 
     async def confirm_undo(request: Request) -> Response:
-        return parts.pages.answer(request, "undo.html", await undo_data(parts, request.path_params["id"]))
+        return parts.pages.answer(
+            request, "undo.html", await undo_data(parts, await _found(parts, request.path_params["id"]))
+        )
 
     async def undo(request: Request) -> Response:
         id = request.path_params["id"]
-        session_of(request.scope).note(id, await undone(parts, id))
+        session_of(request.scope).note(id, await undo_call(parts, await _found(parts, id)))
         return back_to(f"/ui/calls/{id}")
 
     async def show_check(request: Request) -> Response:
@@ -134,11 +131,11 @@ async def call_data(parts: UiParts, id: str) -> dict[str, Any]:
 
     def read() -> dict[str, Any]:
         approval = parts.queue.store.used_by([id]).get(id)
-        changes = _changes(parts, call)
+        changes = changes_of(parts, call)
         lines, problem = _audit_lines(chain, id, call["at_s"])
         return {
             "approval": _approval(approval) if approval is not None else None,
-            "changes": [_change(one) for one in changes],
+            "changes": [(one.kind, str(one.path)) for one in changes],
             "is_undone": is_undone(parts, changes),
             "lines": lines,
             "lines_problem": problem,
@@ -161,37 +158,6 @@ async def call_data(parts: UiParts, id: str) -> dict[str, Any]:
         "result_chars": call.get("result_chars"),
         "chain": str(chain),
     }
-
-
-async def undo_data(parts: UiParts, id: str) -> dict[str, Any]:
-    """What an undo of the call's changes would do. Nothing changes. Raises `ToolError`."""
-    call = await _found(parts, id)
-    undo, changes = await anyio.to_thread.run_sync(_undo_of, parts, call)
-    attempts = await undo.run(changes, dry_run=True)
-    would = [attempt.change for attempt in attempts if attempt.outcome is UndoOutcome.WOULD_UNDO]
-    diffs = await anyio.to_thread.run_sync(undo.diffs, would, MAX_DIFF_CHARS)
-    return {
-        "title": f"Undo of {call['tool']}",
-        "id": id,
-        "tool": call["tool"],
-        "at_s": call["at_s"],
-        "attempts": [attempt.in_words for attempt in attempts],
-        "diffs": [(str(path), diff) for path, diff in diffs.items()],
-        "is_possible": bool(would),
-    }
-
-
-async def undone(parts: UiParts, id: str) -> str:
-    """Undo the call's changes, as `goat-mcp undo --call` does. Returns what was done, file by file. Raises
-    `ToolError`."""
-    call = await _found(parts, id)
-    gateway = await parts.gateway()
-    undo, changes = await anyio.to_thread.run_sync(_undo_of, parts, call)
-    attempts = await undo.run_recorded(changes, gateway.audit, "page", "goat-mcp ui")
-    lines = [attempt.in_words for attempt in attempts]
-    if any(attempt.outcome is UndoOutcome.UNDONE for attempt in attempts):
-        lines.append(f"To take this back: goat-mcp undo --call {undo.author.call_id}")
-    return "\n".join(lines)
 
 
 async def verified(chain: Path) -> dict[str, Any]:
@@ -288,45 +254,6 @@ def _approval(one: Approval) -> dict[str, Any]:
         "scope": one.verdict.scope if one.verdict is not None else "",
         "reason": one.verdict.reason if one.verdict is not None else "",
     }
-
-
-def _change(change: Change) -> tuple[str, str]:
-    return change.kind, str(change.path)
-
-
-def _changes(parts: UiParts, call: Mapping[str, Any]) -> Sequence[Change]:
-    """Those that the call made, newest first."""
-    if not (parts.state.path / "changes").is_dir():
-        return ()
-    until_s = call["ended_at_s"] or time.time()
-    records = Journal(parts.state, UNLIMITED).records
-    made = records.newest_first(call["at_s"] - 1.0, until_s + 1.0)
-    return [change for change in made if change.author.call_id == call["call_id"]]
-
-
-def is_undone(parts: UiParts, changes: Sequence[Change]) -> bool:
-    """Whether all of them are taken back."""
-    if not changes:
-        return False
-    since = Journal(parts.state, UNLIMITED).records.newest_first(min(change.at_s for change in changes))
-    undone = undone_ids(since)
-    return all(change.id in undone for change in changes)
-
-
-def _undo_of(parts: UiParts, call: Mapping[str, Any]) -> tuple[Undo, list[Change]]:
-    """An undo in the workspace that the call worked in, and the changes to take back. Raises `ToolError`."""
-    made = _changes(parts, call)
-    if not made:
-        raise ToolError(
-            ErrorCode.NOT_FOUND, f"call {call['call_id']} has changed no file", "Only changes of files can be undone."
-        )
-    roots = dict.fromkeys(change.root for change in made)
-    if gone := next((root for root in roots if not root.is_dir()), None):
-        raise ToolError(ErrorCode.NOT_FOUND, f"the workspace {gone} is not there", "Nothing was changed.")
-    workspace = Workspace(*roots, private=(parts.state.path,))
-    author = Author(UNDO, secrets.token_hex(8), "page", LOCAL)
-    undo = Undo(Journal(parts.state, UNLIMITED), workspace, author)
-    return undo, undo.of_call(str(call["call_id"]), call["at_s"] - 1.0)
 
 
 def _audit_lines(chain: Path, id: str, at_s: float) -> tuple[list[tuple[str, str]], str]:

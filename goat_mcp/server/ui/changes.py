@@ -76,7 +76,7 @@ class Changes:
         headers = [(b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         seen, sent_at_s = await self.number(), time.monotonic()
-        await send(_part(f"retry: 1000\nevent: open\ndata: {seen}\n\n"))
+        await send(_part(f"retry: 1000\nevent: ready\ndata: {seen}\n\n"))
         while not self.closed.is_set() and session.is_open:
             with anyio.move_on_after(LOOK_S):
                 await self.closed.wait()

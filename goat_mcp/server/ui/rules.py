@@ -29,10 +29,10 @@ from goat_mcp.gateway.rules.words import meaning
 from goat_mcp.gateway.settings_edit import settings_path
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.gateway.status.requests import RequestKind
-from goat_mcp.server.ui.asking_processes import answers_to
 from goat_mcp.server.ui.login import session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
+from goat_mcp.server.ui.process_requests import answers_to
 from goat_mcp.server.ui.security import form_of
 from goat_mcp.state.file_edit import edit_alone
 from goat_mcp.state.private_file import no_warning
@@ -260,6 +260,8 @@ def _said(change: RuleChange) -> str:
 
 def _forgotten(parts: UiParts, scope: str, id: str) -> str:
     if scope not in {known for known, _ in remembered_anywhere(parts.state, no_warning)}:
-        raise ToolError(ErrorCode.NOT_FOUND, "no such rule is remembered", "It was forgotten meanwhile.")
+        raise ToolError(
+            ErrorCode.NOT_FOUND, "no such rule is remembered", "Load the view again: it was forgotten meanwhile."
+        )
     gone = forgotten_rules([id], RememberedRules(parts.state, scope, parts.warn))
     return "\n".join(f"Forgotten: {one.rule.text}" for one in gone)

@@ -17,10 +17,10 @@ from goat_mcp.core.json_values import items, mapping
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.gateway.status.requests import RequestKind
 from goat_mcp.gateway.status.running_servers import who
-from goat_mcp.server.ui.asking_processes import answers_to
 from goat_mcp.server.ui.login import session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
+from goat_mcp.server.ui.process_requests import answers_to
 
 MAX_SHOWN = 50
 ANSWERS_WITHIN_S = 2.0

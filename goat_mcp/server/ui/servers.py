@@ -18,18 +18,20 @@ from starlette.routing import Route
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
+from goat_mcp.gateway.catalog_tools import CatalogTool
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.gateway.status.last_runs import LastRun, LastRuns, record_key
 from goat_mcp.gateway.status.process_files import ProcessFiles
-from goat_mcp.gateway.status.requests import RequestKind
+from goat_mcp.gateway.status.requests import UNKNOWN, RequestKind
 from goat_mcp.gateway.status.running_servers import who
 from goat_mcp.gateway.switching import switched
-from goat_mcp.server.ui.asking_processes import answers_to, having
+from goat_mcp.server.ui.catalog import path_of as path_of_tool
 from goat_mcp.server.ui.known_tools import KnownTools
 from goat_mcp.server.ui.login import session_of
 from goat_mcp.server.ui.pages import back_to
 from goat_mcp.server.ui.parts import UiParts
 from goat_mcp.server.ui.pins import PinsView
+from goat_mcp.server.ui.process_requests import answers_to
 from goat_mcp.server.ui.security import form_of
 from goat_mcp.server.ui.server_logins import ServerLogins
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
@@ -127,11 +129,11 @@ async def server_data(view: ServersView, name: str) -> dict[str, Any]:
     }
 
 
-def _tool(tool: Any) -> dict[str, Any]:
+def _tool(tool: CatalogTool) -> dict[str, Any]:
     spec = tool.spec
     return {
         "name": spec.name,
-        "path": f"/ui/catalog/tool/{quote(spec.name)}",
+        "path": path_of_tool(spec.name),
         "risk": tool.risk,
         "effects": tool.effects,
         "tokens": tool.tokens,
@@ -148,8 +150,11 @@ async def done(parts: UiParts, name: str, step: str) -> str:
             return f"{name}: its file says so already."
         return f"{name}: {step}d in {', '.join(changed)}. Running servers follow within 2 seconds."
     if step not in _KINDS:
-        raise ToolError(ErrorCode.INPUT, f"{step!r:.40} is nothing that can be done to a server")
-    answers = having(await answers_to(parts, _KINDS[step], name, within_s=ANSWERS_WITHIN_S))
+        raise ToolError(
+            ErrorCode.INPUT, f"{step!r:.40} is nothing that can be done to a server", "Load the view again."
+        )
+    found = await answers_to(parts, _KINDS[step], name, within_s=ANSWERS_WITHIN_S)
+    answers = [one for one in found if one.get("state") != UNKNOWN]
     results = [f"process {answer['pid']}: {_words(answer)}" for answer in answers]
     gateway = await parts.gateway()
     if os.getpid() not in [answer["pid"] for answer in answers] and not await _is_published(parts):
@@ -220,9 +225,9 @@ def _place(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         "next_try": str(entry.get("next_try") or ""),
         "version": str(entry.get("version", "")),
         "calls": entry.get("calls_in_flight", 0),
-        "withheld": [
+        "rejected": [
             f"{one.get('kind', 'tool')} {one.get('name') or '(no name)'}: {one.get('reason', '')}"
-            for one in map(mapping, items(entry.get("withheld")))
+            for one in map(mapping, items(entry.get("rejected")))
         ],
         "stderr": str(entry.get("stderr_tail") or ""),
     }

@@ -79,7 +79,9 @@ async def _run(gateway: Gateway, trial: Trial, arguments: Mapping[str, Any]) -> 
         trial.result = error_result(failure)
     finally:
         if trial.result is None:
-            trial.result = error_result(ToolError(ErrorCode.CANCELLED, "the page was closed while it ran"))
+            trial.result = error_result(
+                ToolError(ErrorCode.CANCELLED, "the page was closed while it ran", "Try again.")
+            )
         trial.ended_s = time.time()
         trial.done.set()
 

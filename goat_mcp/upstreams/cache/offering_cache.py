@@ -63,7 +63,7 @@ class OfferingCache:
         self.first_outcome = anyio.Event()
         self._problems: dict[Kind, str] = {}
         self._truncated: dict[Kind, str] = {}
-        self._withheld: dict[Kind, tuple[RejectedEntry, ...]] = {}
+        self._rejected: dict[Kind, tuple[RejectedEntry, ...]] = {}
         self._paths: dict[Kind, Mapping[str, tuple[str, ...]]] = {}
         self._is_closed = False
 
@@ -87,8 +87,8 @@ class OfferingCache:
         return "; ".join(f"{kind}: {why}" for kind, why in self._truncated.items() if why)
 
     @property
-    def withheld(self) -> tuple[RejectedEntry, ...]:
-        return (*(each for withheld in self._withheld.values() for each in withheld), *self._pinned.withheld)
+    def rejected(self) -> tuple[RejectedEntry, ...]:
+        return (*(each for rejected in self._rejected.values() for each in rejected), *self._pinned.rejected)
 
     @property
     def quarantined(self) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ class OfferingCache:
             cyclic = (
                 RejectedEntry(key, why, ReasonCode.GATEWAY_CYCLE, kind=SINGULAR[kind]) for key, why in listed.cyclic
             )
-            self._withheld[kind] = (*usable.withheld, *cyclic)
+            self._rejected[kind] = (*usable.rejected, *cyclic)
             self._paths[kind] = listed.paths
             ttls = {other: ttl for other, ttl in items.ttl_ms.items() if other != kind}
             if listed.ttl_ms is not None:

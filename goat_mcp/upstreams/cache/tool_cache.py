@@ -56,7 +56,7 @@ class ToolCache:
         self._has_unapproved = False
         self._unusable: tuple[RejectedEntry, ...] = ()
         self._stored: StoredCatalog | None = None
-        self.withheld: tuple[RejectedEntry, ...] = ()
+        self.rejected: tuple[RejectedEntry, ...] = ()
         self.unwanted: tuple[RejectedEntry, ...] = ()
         self.quarantined: tuple[str, ...] = ()
         self.shortened = 0
@@ -102,7 +102,7 @@ class ToolCache:
         stored = self._warm.load(self._config.server, self._config.fingerprint)
         if stored is None:
             return None
-        self._stored, self._unusable = stored, stored.withheld
+        self._stored, self._unusable = stored, stored.rejected
         hashes = stored.hashes or ("",) * len(stored.entries)
         plain = stored.plain or _plain(stored.entries)
         self._publish(
@@ -111,7 +111,7 @@ class ToolCache:
                 for entry, sha256, is_plain in zip(stored.entries, hashes, plain, strict=True)
             )
         )
-        self._has_unapproved = len(self.withheld) > len(self._unusable)
+        self._has_unapproved = len(self.rejected) > len(self._unusable)
         return stored.version
 
     async def refresh(self, connection: Connection, version: str, timeout_s: float, *, shows: bool = True) -> str:
@@ -130,13 +130,13 @@ class ToolCache:
         except (UpstreamError, TransportFault) as error:
             return f"it did not list its tools: {error}"
         # Checking and storing thousands of tools takes a while; calls go on meanwhile.
-        usable, withheld, seen = await anyio.to_thread.run_sync(self._taken, listing, version, shows)
+        usable, rejected, seen = await anyio.to_thread.run_sync(self._taken, listing, version, shows)
         if not shows:
             return ""
-        self._unusable, self.shortened, self.truncated = withheld, usable.shortened, listing.truncated
+        self._unusable, self.shortened, self.truncated = rejected, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
         self.cyclic = (
-            f"{len(listing.cyclic)} of its tools have come from here and are withheld" if listing.cyclic else ""
+            f"{len(listing.cyclic)} of its tools have come from here and are rejected" if listing.cyclic else ""
         )
         self._paths = listing.paths
         self._listed_at_s = time.time()
@@ -158,20 +158,20 @@ class ToolCache:
 
         usable = valid_entries(listing.entries)
         cyclic = (RejectedEntry(name, why, ReasonCode.GATEWAY_CYCLE) for name, why in listing.cyclic)
-        withheld = (*usable.withheld, *cyclic)
+        rejected = (*usable.rejected, *cyclic)
         if self._is_closed:
-            return usable, withheld, ()
+            return usable, rejected, ()
         seen = self._settled(usable)
         if shows:
-            self._store(seen, version, withheld)
-        return usable, withheld, seen
+            self._store(seen, version, rejected)
+        return usable, rejected, seen
 
     def why_missing(self, exposed: str) -> ToolError | None:
-        """Where what clients would call `exposed` is withheld until somebody approves it: that."""
+        """The error for the tool that clients would call `exposed`, if it waits until somebody approves it."""
         config = self._config
         for one in self._seen or ():
             if exposed_name(config.prefix, one.name, server=config.server) == exposed:
-                return self._pins.why_withheld("tool", one.name)
+                return self._pins.why_rejected("tool", one.name)
         return None
 
     def repin(self) -> None:
@@ -216,7 +216,7 @@ class ToolCache:
         self._seen = seen
         view = self._pins.view("tool", seen, _usable)
         self._entries = tuple(shown.entry for shown in view.shown)
-        self.withheld, self.quarantined = (*self._unusable, *view.withheld), view.quarantined
+        self.rejected, self.quarantined = (*self._unusable, *view.rejected), view.quarantined
         self._mentions = None
         unwanted = [entry["name"] for entry in self._entries if not self._config.shows(entry["name"])]
         self.unwanted = tuple(
@@ -230,10 +230,10 @@ class ToolCache:
         if not self._is_closed:
             self._registry.replace_source(self._config.source, tools)
 
-    def _store(self, seen: tuple[ReceivedDefinition, ...], version: str, withheld: tuple[RejectedEntry, ...]) -> None:
+    def _store(self, seen: tuple[ReceivedDefinition, ...], version: str, rejected: tuple[RejectedEntry, ...]) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""
         entries, hashes = tuple(one.entry for one in seen), tuple(one.sha256 for one in seen)
-        catalog = StoredCatalog(version, entries, hashes, withheld, tuple(one.is_plain for one in seen))
+        catalog = StoredCatalog(version, entries, hashes, rejected, tuple(one.is_plain for one in seen))
         if catalog == self._stored or self._pins.lock.only_compares:
             # What was only compared waits nowhere: the next start must see it as new.
             return

@@ -78,14 +78,14 @@ Entries = tuple[Mapping[str, Any], ...]
 @dataclass(frozen=True)
 class StoredCatalog:
     """`version` is the protocol revision that was proved; empty if the connection left it open. `hashes` are those of
-    the definitions that `entries` were made of, as `goat.lock` has them; `withheld` is what else it listed, and why
+    the definitions that `entries` were made of, as `goat.lock` has them; `rejected` is what else it listed, and why
     that is of no use. `plain` says of each entry whether every host takes it as it is (`schemas.portable`); it is empty
     where that was found out by other rules than ours, or not at all."""
 
     version: str
     entries: Entries
     hashes: tuple[str, ...] = ()
-    withheld: tuple[RejectedEntry, ...] = ()
+    rejected: tuple[RejectedEntry, ...] = ()
     plain: tuple[bool, ...] = ()
 
 
@@ -142,7 +142,7 @@ class WarmCatalog:
                 str(stored["version"]),
                 entries,
                 tuple(map(str, stored["hashes"])),
-                tuple(_withheld(one) for one in _entries(stored.get("withheld", []))),
+                tuple(_rejected(one) for one in _entries(stored.get("rejected", []))),
                 _plain(stored.get("plain"), len(entries)),
             )
 
@@ -162,7 +162,7 @@ class WarmCatalog:
             "version": catalog.version,
             "tools": list(catalog.entries),
             "hashes": list(catalog.hashes),
-            "withheld": [{"name": one.name, "reason": one.reason, "code": one.reason_code} for one in catalog.withheld],
+            "rejected": [{"name": one.name, "reason": one.reason, "code": one.reason_code} for one in catalog.rejected],
             "plain": {"rules": RULES_VERSION, "of": list(catalog.plain)},
         }
         self._state.folder(_FOLDER)
@@ -206,7 +206,7 @@ class WarmCatalog:
         return CheckedFile(f"goat-mcp-catalog {format} {fingerprint}", self._warn)
 
 
-def _withheld(stored: Mapping[str, Any]) -> RejectedEntry:
+def _rejected(stored: Mapping[str, Any]) -> RejectedEntry:
     return RejectedEntry(str(stored["name"]), str(stored["reason"]), ReasonCode(stored["code"]))
 
 

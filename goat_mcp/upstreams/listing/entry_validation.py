@@ -1,4 +1,4 @@
-"""From what an upstream lists to entries we can pass on: a broken one is withheld alone, the list stays valid (SCH-3).
+"""From what an upstream lists to entries we can pass on: a broken one is rejected alone, the list stays valid (SCH-3).
 
 Runs at every connection, where the SDK is loaded anyway; what is stored on disk went through here.
 """
@@ -46,7 +46,7 @@ class _Problem(NamedTuple):
 @dataclass(frozen=True)
 class ValidEntries:
     entries: tuple[dict[str, Any], ...]
-    withheld: tuple[RejectedEntry, ...]
+    rejected: tuple[RejectedEntry, ...]
     shortened: int = 0
     """How many descriptions were longer than we pass on."""
     escaped: int = 0
@@ -63,14 +63,14 @@ def valid_entries(listed: Iterable[Any]) -> ValidEntries:
     Names that differ in case only are one name here: a reader takes one for the other (R-UP-5).
     """
     entries: list[dict[str, Any]] = []
-    withheld: list[RejectedEntry] = []
+    rejected: list[RejectedEntry] = []
     without_output: list[str] = []
     originals: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     shortened = escaped = 0
     for raw in listed:
         if not isinstance(raw, dict) or not isinstance(cast("dict[str, Any]", raw).get("name"), str):
-            withheld.append(RejectedEntry("", "it is not an object with a name"))
+            rejected.append(RejectedEntry("", "it is not an object with a name"))
             continue
         given = cast("dict[str, Any]", raw)
         name = make_visible(given["name"][:200])
@@ -82,7 +82,7 @@ def valid_entries(listed: Iterable[Any]) -> ValidEntries:
                 # The name is what we call; clients see another one (NAM-4).
                 entry, hidden, is_changed = visible_entry(given, schemas=_SCHEMAS, data=("name",))
             except RecursionError:
-                withheld.append(RejectedEntry(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
+                rejected.append(RejectedEntry(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
                 continue
         is_escaped = is_changed or name != given["name"][:200]
         description = entry.get("description")
@@ -102,13 +102,13 @@ def valid_entries(listed: Iterable[Any]) -> ValidEntries:
         if problem is None and first is not None:
             problem = _taken(given["name"], first)
         if problem is not None:
-            withheld.append(RejectedEntry(name, make_visible(problem.text), problem.code))
+            rejected.append(RejectedEntry(name, make_visible(problem.text), problem.code))
         else:
             names[given["name"].casefold()] = given["name"]
             entries.append(entry)
             originals.append(given)
             escaped += is_escaped
-    return ValidEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output), tuple(originals))
+    return ValidEntries(tuple(entries), tuple(rejected), shortened, escaped, tuple(without_output), tuple(originals))
 
 
 def _taken(name: str, first: str) -> _Problem:
@@ -224,7 +224,7 @@ class ValidResources:
     """`entries` have each key once, in the upstream's order; `originals` are what it sent of them."""
 
     entries: tuple[Mapping[str, Any], ...]
-    withheld: tuple[RejectedEntry, ...]
+    rejected: tuple[RejectedEntry, ...]
     originals: tuple[Mapping[str, Any], ...]
 
 
@@ -233,37 +233,37 @@ def valid_resources(kind: Kind, listed: Iterable[Any]) -> ValidResources:
     entries: dict[str, Mapping[str, Any]] = {}
     prompts: dict[str, str] = {}
     originals: list[Mapping[str, Any]] = []
-    withheld: list[RejectedEntry] = []
+    rejected: list[RejectedEntry] = []
 
-    def withhold(name: str, reason: str, code: ReasonCode = ReasonCode.BROKEN_ENTRY) -> None:
+    def reject(name: str, reason: str, code: ReasonCode = ReasonCode.BROKEN_ENTRY) -> None:
         shown = make_visible(name[:_NAME_CHARS])
-        withheld.append(RejectedEntry(shown, make_visible(reason), code, kind=SINGULAR[kind]))
+        rejected.append(RejectedEntry(shown, make_visible(reason), code, kind=SINGULAR[kind]))
 
     for raw in listed:
         key = cast("dict[str, Any]", raw).get(KEYS[kind]) if isinstance(raw, dict) else None
         if not isinstance(key, str) or not _is_unicode(key):
-            withhold("", f"it is not an object with a {KEYS[kind]}")
+            reject("", f"it is not an object with a {KEYS[kind]}")
             continue
         try:
             entry, hidden = _shown(kind, cast("dict[str, Any]", raw))
         except RecursionError:
-            withhold(key, "it is nested too deeply")
+            reject(key, "it is nested too deeply")
             continue
         if problem := _item_problem(kind, entry):
-            withhold(key, problem)
+            reject(key, problem)
         elif hidden:
-            withhold(key, f"its {hidden} holds invisible characters", ReasonCode.HIDDEN_DATA)
+            reject(key, f"its {hidden} holds invisible characters", ReasonCode.HIDDEN_DATA)
         elif kind != "prompts" and key.startswith(OWN_URIS):
             own = next(filter(key.startswith, OWN_URIS))
-            withhold(key, f"{own} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
+            reject(key, f"{own} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
         elif key in entries:
-            withhold(key, LISTED_TWICE, ReasonCode.LISTED_TWICE)
+            reject(key, LISTED_TWICE, ReasonCode.LISTED_TWICE)
         elif kind == "prompts" and (first := prompts.setdefault(key.casefold(), key)) != key:
-            withhold(key, DIFFERS_IN_CASE.format(first=first[:_NAME_CHARS]), ReasonCode.NAME_COLLISION)
+            reject(key, DIFFERS_IN_CASE.format(first=first[:_NAME_CHARS]), ReasonCode.NAME_COLLISION)
         else:
             entries[key] = entry
             originals.append(cast("dict[str, Any]", raw))
-    return ValidResources(tuple(entries.values()), tuple(withheld), tuple(originals))
+    return ValidResources(tuple(entries.values()), tuple(rejected), tuple(originals))
 
 
 def _shown(kind: Kind, given: dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.catalog.schemas.checks_in_threads import OffLoopSchema
 from goat_mcp.catalog.schemas.flat_schema import certain_fit
@@ -18,7 +18,6 @@ from goat_mcp.catalog.schemas.references import DATA_KEYWORDS, Local
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
-InputMode = Literal["off", "strict"]
 _NAME = "inputSchema"
 
 

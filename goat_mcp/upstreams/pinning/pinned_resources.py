@@ -43,12 +43,12 @@ class PinnedResources:
     def __init__(self, config: UpstreamConfig, pins: UpstreamPins) -> None:
         self._config = config
         self._pins = pins
-        self._withheld: dict[PinnedKind, tuple[RejectedEntry, ...]] = {}
+        self._rejected: dict[PinnedKind, tuple[RejectedEntry, ...]] = {}
         self._quarantined: dict[PinnedKind, tuple[str, ...]] = {}
 
     @property
-    def withheld(self) -> tuple[RejectedEntry, ...]:
-        return tuple(one for withheld in self._withheld.values() for one in withheld)
+    def rejected(self) -> tuple[RejectedEntry, ...]:
+        return tuple(one for rejected in self._rejected.values() for one in rejected)
 
     @property
     def quarantined(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class PinnedResources:
             for entry in entries
         ]
         view = self._pins.view(words.pin, seen, lambda definition: _usable(kind, definition))
-        self._withheld[kind] = tuple(replace(one, kind=words.pin) for one in view.withheld)
+        self._rejected[kind] = tuple(replace(one, kind=words.pin) for one in view.rejected)
         self._quarantined[kind] = view.quarantined
         return tuple(one.entry for one in view.shown)
 

@@ -51,11 +51,11 @@ class Shown:
 
 @dataclass(frozen=True)
 class View:
-    """What clients may see. `quarantined` are listed as they were pinned, `withheld` are not listed at all."""
+    """What clients may see. `quarantined` are listed as they were pinned, `rejected` are not listed at all."""
 
     shown: tuple[Shown, ...]
     quarantined: tuple[str, ...] = ()
-    withheld: tuple[RejectedEntry, ...] = ()
+    rejected: tuple[RejectedEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,22 +119,22 @@ class UpstreamPins:
         if changed:
             kept = self.definitions.some(self.config.server, set(changed.values()))
         shown: list[Shown] = []
-        withheld: list[RejectedEntry] = []
+        rejected: list[RejectedEntry] = []
         for one in seen:
             pin = pinned[one.name]
             if pin == one.sha256 or (pin is None and not self._must_wait(content) and pins.count < MAX_PINS):
                 shown.append(Shown(one.entry, one.sha256, one.is_plain))
                 continue
             if pin is None:
-                withheld.append(self._withheld(kind, one.name, self._waits(content)))
+                rejected.append(self._rejected(kind, one.name, self._waits(content)))
                 continue
             entry = usable(kept[pin]) if pin in kept else None
             if entry is None:
-                withheld.append(self._withheld(kind, one.name, _LOST))
+                rejected.append(self._rejected(kind, one.name, _LOST))
             else:
                 shown.append(Shown(entry, pin))
         quarantined = tuple(make_visible(one.name[:200]) for one in seen if one.sha256 and one.name in changed)
-        return View(tuple(shown), quarantined, tuple(withheld))
+        return View(tuple(shown), quarantined, tuple(rejected))
 
     def is_outdated(self, kind: Kind) -> bool:
         """Whether another look might show something else: somebody has changed the lock since."""
@@ -228,8 +228,8 @@ class UpstreamPins:
         """As `check`, for what clients name without saying which definition they know."""
         self.check(kind, name, self._seen.get(kind, {}).get(name, ""))
 
-    def why_withheld(self, kind: Kind, name: str) -> ToolError | None:
-        """Where clients do not see a definition that is there, because of its pin: that."""
+    def why_rejected(self, kind: Kind, name: str) -> ToolError | None:
+        """The error for a definition that is there and that clients do not see because of its pin."""
         if self.is_off:
             return None
         content = self.lock.content()
@@ -326,7 +326,7 @@ class UpstreamPins:
     def _waits(self, content: LockContent) -> str:
         return f"it waits for approval, {f'because {content.distrust}' if content.distrust else 'as pin: strict wants'}"
 
-    def _withheld(self, kind: Kind, name: str, why: str) -> RejectedEntry:
+    def _rejected(self, kind: Kind, name: str, why: str) -> RejectedEntry:
         target = lock_name(self.config.server, kind, name)
         return RejectedEntry(
             make_visible(name[:200]),

@@ -13,16 +13,17 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from goat_mcp.core import posix
 from goat_mcp.core.version import __version__
 from goat_mcp.processes.linux_confinement import why_confined
+from goat_mcp.state.file_lock import try_lock
 from goat_mcp.upstreams.faults import NotShared
 from goat_mcp.upstreams.sharing.runtime_folder import IS_SUPPORTED, build_id, connected, runtime_folder
 
 StartBroker = Callable[[Path, str], None]
-"""Has `run_broker` run in a process of its own, with this folder and name of its socket. May block; a broker that finds
-the name taken ends by itself."""
+"""Has `run_broker` run in a process of its own, with this folder and name of its socket. Blocks until that listens; a
+broker that finds the name taken ends by itself. Raises `OSError`, `subprocess.SubprocessError`."""
 START_WITHIN_S = 15.0
-START_AGAIN_S = 5.0
 _LOOK_S = 0.02
 _MODULE = "goat_mcp.cli.resident.linux_broker"
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "XDG_RUNTIME_DIR"})
@@ -39,7 +40,7 @@ def start_broker(folder: Path, name: str) -> None:
     The process started here forks and ends, so the broker is no child of ours and does not end with us.
     """
     environment = {variable: value for variable, value in os.environ.items() if variable in _PASSED_ON}
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", _MODULE, str(folder), name],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -49,6 +50,8 @@ def start_broker(folder: Path, name: str) -> None:
         start_new_session=True,
         check=False,
     )
+    if done.returncode:
+        raise ChildProcessError(f"it ended with status {done.returncode}; the folder of its socket is {folder}")
 
 
 async def broker_connection(start: StartBroker) -> socket.socket:
@@ -62,7 +65,6 @@ async def broker_connection(start: StartBroker) -> socket.socket:
     except OSError as problem:
         raise NotShared(f"there is no folder for its socket: {problem}") from None
     until_s = time.monotonic() + START_WITHIN_S
-    started_s = float("-inf")
     while True:
         try:
             return connected(folder, name)
@@ -70,13 +72,29 @@ async def broker_connection(start: StartBroker) -> socket.socket:
             problem = none
         except OSError as broken:
             raise NotShared(f"the broker cannot be reached: {broken}") from None
-        now_s = time.monotonic()
-        if now_s >= until_s:
+        if time.monotonic() >= until_s:
             raise NotShared(f"the broker did not start within {START_WITHIN_S:g} s: {problem}")
-        if now_s - started_s >= START_AGAIN_S and not isinstance(problem, BlockingIOError):
-            started_s = now_s
-            try:
-                await anyio.to_thread.run_sync(start, folder, name)
-            except OSError as broken:
-                raise NotShared(f"the broker cannot be started: {broken}") from None
+        if not isinstance(problem, BlockingIOError):
+            await _start(start, folder, name)
         await anyio.sleep(_LOOK_S)
+
+
+async def _start(start: StartBroker, folder: Path, name: str) -> None:
+    """Start it unless another session is about to. Raises `NotShared`."""
+    lock = os.open(folder, os.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+    try:
+        if try_lock(lock) and not _listens(folder, name):
+            await anyio.to_thread.run_sync(start, folder, name)
+    except (OSError, subprocess.SubprocessError) as problem:
+        raise NotShared(f"the broker cannot be started: {problem}") from None
+    finally:
+        os.close(lock)
+
+
+def _listens(folder: Path, name: str) -> bool:
+    """Whether it was started since we have looked."""
+    try:
+        connected(folder, name).close()
+    except OSError:
+        return False
+    return True

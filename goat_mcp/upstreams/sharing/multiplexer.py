@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -30,6 +30,7 @@ CALLS = frozenset({"tools/call", "prompts/get", "resources/read", "completion/co
 CANCELLED = "notifications/cancelled"
 _INITIALIZED = "notifications/initialized"
 _LOG = "notifications/message"
+_UPDATED = "notifications/resources/updated"
 _PROGRESS = "notifications/progress"
 _SUBSCRIPTION = f"{RESERVED_PREFIX}subscriptionId"
 _METHOD_NOT_FOUND, _INVALID_REQUEST = -32601, -32600
@@ -62,7 +63,6 @@ class _Pending:
     token: Any = None
     """The session's progress token; None if it wants no progress."""
     uri: str = ""
-    level: str = ""
 
 
 @dataclass
@@ -98,8 +98,6 @@ class Multiplexer:
         """Whether no other session may join."""
         self.is_stateless = False
         self.has_answered = False
-        self.has_worked = False
-        """Whether it has answered a call since somebody looked."""
         self.has_asked = False
 
     @property
@@ -146,10 +144,8 @@ class Multiplexer:
         for asked in [request_id for request_id, whose in self._questions.items() if whose is channel]:
             del self._questions[asked]
             self._refuse(asked, _INVALID_REQUEST, "the client is gone")
-        for uri, watching in list(self._watched.items()):
-            watching.discard(channel)
-            if not watching:
-                del self._watched[uri]
+        for uri in [uri for uri, watching in self._watched.items() if channel in watching]:
+            if not self._unwatch(uri, channel):
                 self._request("resources/unsubscribe", {"uri": uri})
         if self.owner is channel:
             self.is_retired = True
@@ -186,17 +182,24 @@ class Multiplexer:
                 # Another session wants more. Each drops what it does not want.
                 channel.deliver(_result(request_id, {}))
                 return True
-            return self._ask(_Pending(channel, request_id, method, level=level), params)
-        if method == "resources/unsubscribe":
-            watching = self._watched.get(uri := str(about.get("uri")), set())
-            watching.discard(channel)
-            if watching:
-                channel.deliver(_result(request_id, {}))
-                return True
-            self._watched.pop(uri, None)
+            # From the request on and not from its answer: the next one must not undo it.
+            self._level = level
+            return self._ask(_Pending(channel, request_id, method), params)
+        if method == "resources/unsubscribe" and self._unwatch(str(about.get("uri")), channel):
+            channel.deliver(_result(request_id, {}))
+            return True
         if method == "resources/subscribe":
-            return self._ask(_Pending(channel, request_id, method, uri=str(about.get("uri"))), params)
+            self._watched.setdefault(uri := str(about.get("uri")), set()).add(channel)
+            return self._ask(_Pending(channel, request_id, method, uri=uri), params)
         return self._ask(_Pending(channel, request_id, method, _token_in(about)), params)
+
+    def _unwatch(self, uri: str, channel: Channel) -> bool:
+        """Returns whether another session still watches it."""
+        watching = self._watched.get(uri, set())
+        watching.discard(channel)
+        if not watching:
+            self._watched.pop(uri, None)
+        return bool(watching)
 
     def _ask(self, pending: _Pending, params: dict[str, Any] | None) -> bool:
         number = next(self._ids)
@@ -209,8 +212,8 @@ class Multiplexer:
         return False
 
     def _initialize(self, channel: Channel, request_id: Id, params: dict[str, Any]) -> bool:
+        self._had_members += channel not in self._members
         self._members.add(channel)
-        self._had_members += 1
         known = self._handshake
         if known is None:
             capabilities = _capabilities(params)
@@ -259,10 +262,7 @@ class Multiplexer:
             return False
         self.has_answered = True
         if isinstance(message, JSONRPCError):
-            if pending.method == "initialize" and self._handshake is not None:
-                waiting, self._handshake = self._handshake.waiting, None
-                for channel, request_id in waiting:
-                    channel.failed(request_id, message.error)
+            self._learn_refusal(pending, message.error)
             pending.channel.failed(pending.request_id, message.error)
             return True
         result = message.result
@@ -270,10 +270,18 @@ class Multiplexer:
         pending.channel.deliver(_result(pending.request_id, _with_subscription(result, pending.request_id)))
         return True
 
+    def _learn_refusal(self, pending: _Pending, error: ErrorData) -> None:
+        if pending.method == "initialize" and self._handshake is not None:
+            waiting, self._handshake = self._handshake.waiting, None
+            for channel, request_id in waiting:
+                channel.failed(request_id, error)
+        elif pending.method == "logging/setLevel":
+            self._level = ""
+        elif pending.method == "resources/subscribe":
+            self._unwatch(pending.uri, pending.channel)
+
     def _learn(self, pending: _Pending, result: dict[str, Any]) -> None:
-        if pending.method in CALLS:
-            self.has_worked = True
-        elif pending.method == "initialize" and self._handshake is not None:
+        if pending.method == "initialize" and self._handshake is not None:
             self._handshake.result = result
             waiting, self._handshake.waiting = self._handshake.waiting, []
             for channel, request_id in waiting:
@@ -281,10 +289,6 @@ class Multiplexer:
         elif pending.method == "server/discover" and self._handshake is None:
             versions = result.get("supportedVersions")
             self.is_stateless = self.is_stateless or (isinstance(versions, list) and STATELESS_VERSION in versions)
-        elif pending.method == "logging/setLevel":
-            self._level = pending.level
-        elif pending.method == "resources/subscribe":
-            self._watched.setdefault(pending.uri, set()).add(pending.channel)
 
     def _notified(self, message: JSONRPCNotification) -> None:
         method, params = message.method, message.params
@@ -295,7 +299,8 @@ class Multiplexer:
                 pending.channel.deliver(_notification(method, {**about, "progressToken": pending.token}))
             return
         if method == CANCELLED:
-            whose = self._questions.pop(cast("Id", about.get("requestId")), None)
+            asked = about.get("requestId")
+            whose = self._questions.pop(asked, None) if isinstance(asked, int | str) else None
             if whose is not None:
                 whose.deliver(_notification(method, params))
             return
@@ -306,13 +311,21 @@ class Multiplexer:
             if stream is not None:
                 stream.channel.deliver(_notification(method, _with_subscription(about, stream.request_id)))
             return
-        for channel in self._log_receivers() if method == _LOG else list(self.channels):
+        for channel in list(self._receivers(method, about)):
             channel.deliver(_notification(method, params))
 
-    def _log_receivers(self) -> list[Channel]:
+    def _receivers(self, method: str, params: Mapping[str, Any]) -> Collection[Channel]:
+        if method == _LOG:
+            return self._log_receivers()
+        if method == _UPDATED:
+            # It may be part of what they have subscribed to.
+            return self._watched.get(str(params.get("uri"))) or set[Channel]().union(*self._watched.values())
+        return self.channels
+
+    def _log_receivers(self) -> Collection[Channel]:
         """Whose call a message is about; between calls all sessions. Of two sessions' calls, none."""
         calling = {one.channel for one in self._pending.values() if one.method in CALLS}
-        return list(calling or self.channels) if len(calling) < 2 else []
+        return (calling or self.channels) if len(calling) < 2 else ()
 
     def _asked(self, request: JSONRPCRequest) -> None:
         if request.method == "ping":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import select
 import socket
 import struct
 import sys
@@ -67,6 +68,13 @@ def peer_of(one: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
+def has_hung_up(descriptor: int) -> bool:
+    """Whether nobody is at the other end any more, also if there is something left to read."""
+    poll = getattr(select, "poll")()  # noqa: B009  # Windows' does not have it
+    poll.register(descriptor, 0)
+    return bool(poll.poll(0))
+
+
 def is_confined_as_we_are(pid: int) -> bool:
     """Whether a process may do as much as this one. What runs in a sandbox must not have others start programs outside
     of it, nor get what is meant for them. False for one that cannot be seen."""
@@ -84,13 +92,22 @@ class OwnedSocket:
         self._folder = folder
         self._name = name
         self._lock = lock
+        self._socket = (folder / name).lstat()
+        self.is_held = True
+
+    def is_found(self) -> bool:
+        """Whether who comes finds us: somebody may have removed the folder, and another process made it again."""
+        return self.is_held and _is_at(self._folder / self._name, self._socket)
 
     def release(self) -> None:
         """Nobody finds us from now on. Those who are connected stay so."""
-        with suppress(OSError):
-            (self._folder / self._name).unlink()
-        with suppress(OSError):
-            (self._folder / f"{self._name}.lock").unlink()
+        if not self.is_held:
+            return
+        self.is_held = False
+        for name, ours in ((self._name, self._socket), (f"{self._name}.lock", os.fstat(self._lock))):
+            if _is_at(self._folder / name, ours):
+                with suppress(OSError):
+                    (self._folder / name).unlink()
         self.listening.close()
         os.close(self._lock)
 
@@ -102,7 +119,7 @@ def owned_socket(folder: Path, name: str, *, backlog: int = 128) -> OwnedSocket 
     listening = socket.socket(_AF_UNIX, socket.SOCK_STREAM)
     try:
         # Whoever had it may have removed it meanwhile: the lock that counts is another file then.
-        if not try_lock(lock) or not _is_still(lock, path):
+        if not try_lock(lock) or not _is_at(path, os.fstat(lock)):
             raise BlockingIOError(errno.EAGAIN, "somebody else holds the lock", str(path))
         with suppress(FileNotFoundError):
             (folder / name).unlink()
@@ -122,10 +139,10 @@ def owned_socket(folder: Path, name: str, *, backlog: int = 128) -> OwnedSocket 
     return OwnedSocket(folder, name, lock, listening)
 
 
-def _is_still(lock: int, path: Path) -> bool:
+def _is_at(path: Path, ours: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.fstat(lock), path.lstat())
-    except FileNotFoundError:
+        return os.path.samestat(ours, path.lstat())
+    except OSError:
         return False
 
 

@@ -22,10 +22,11 @@ Connect = Callable[..., "AbstractAsyncContextManager[Connection]"]
 
 @dataclass(frozen=True)
 class Sharing:
-    """What holds for all upstreams. `start` starts the broker."""
+    """What holds for all upstreams. `start` starts the broker, `leaves` is as in `Opening`."""
 
     setting: ShareSetting = "named"
     start: StartBroker = start_broker
+    leaves: tuple[int, ...] = ()
 
     def connect(
         self,
@@ -47,7 +48,7 @@ class Sharing:
                 return connect(*args, known_version=known_version, **options)
             from goat_mcp.upstreams.sharing.shared_transport import Share
 
-            share = Share(account, asks, learn_asks, self.start)
+            share = Share(account, asks, learn_asks, self.start, self.leaves)
             return connect(*args, known_version=known_version, share=share, **options)
 
         return connected

@@ -31,6 +31,8 @@ class Opening:
     control: str
     asks: bool = False
     """Whether the session knows that this upstream asks clients."""
+    leaves: tuple[int, ...] = ()
+    """The numbers of processes that are to be started again: this session uses another one."""
 
     def wire(self) -> dict[str, Any]:
         return asdict(self)

@@ -14,8 +14,9 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPC
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import StdioLaunch
 from goat_mcp.upstreams.faults import StartFailure
-from goat_mcp.upstreams.sharing.multiplexer import CANCELLED, Channel, Multiplexer
+from goat_mcp.upstreams.sharing.multiplexer import CANCELLED, Channel, Id, Multiplexer
 from goat_mcp.upstreams.sharing.shared_launch import SharedLaunch
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.child_pipes import DirectDispatch, Outbox, StdioTransport
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
@@ -25,7 +26,7 @@ class SessionChannel(Channel, Protocol):
 
     pid: int
 
-    def tell(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def report(self, kind: str, facts: Mapping[str, Any]) -> None:
         """Send the session a message of the broker's own."""
         ...
 
@@ -56,9 +57,9 @@ class SharedProcess:
     asks: Callable[[], bool]
     started: anyio.Event = field(default_factory=anyio.Event)
     failure: StartFailure | None = None
-    sessions: dict[Channel, SessionChannel] = field(default_factory=dict[Channel, SessionChannel])
+    sessions: set[SessionChannel] = field(default_factory=set[SessionChannel])
     used_s: float = field(default_factory=time.monotonic)
-    started_s: float = field(default_factory=time.monotonic)
+    """When a session has used it last, or was still connected."""
     is_over: bool = False
     """Whether nobody can use it any more."""
     was_stopped: bool = False
@@ -67,6 +68,8 @@ class SharedProcess:
     _outbox: Outbox | None = None
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _shown: object = None
+    _unread_answers: list[Id] = field(default_factory=list[Id])
+    """Which of its requests were answered into a full pipe: as long as it reads no answer, it has them open."""
 
     def __post_init__(self) -> None:
         self.frames = Multiplexer(self._write, self.asks)
@@ -83,7 +86,6 @@ class SharedProcess:
                 ):
                     self.link, self._outbox = link, outbox
                     link.direct = _Relay(self.frames.from_process)
-                    self.started_s = time.monotonic()
                     self.started.set()
                     try:
                         async for item in inbox:
@@ -95,6 +97,9 @@ class SharedProcess:
                         self._end_sessions()
         except StartFailure as failure:
             self.failure = failure
+        except Exception as problem:
+            # Whatever one launch or one process brings about, the processes of the others go on.
+            self.failure = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(problem).__name__}")
         finally:
             self._end_sessions()
             self.started.set()
@@ -108,15 +113,29 @@ class SharedProcess:
         return self.link.last_words() if self.link is not None else "it did not start"
 
     def join(self, session: SessionChannel) -> None:
-        self.sessions[session] = session
+        self.sessions.add(session)
         self.frames.join(session)
         self.used_s = time.monotonic()
         self.show_status(always=True)
 
     def leave(self, session: SessionChannel) -> None:
-        if self.sessions.pop(session, None) is not None:
-            self.frames.leave(session)
-            self.show_status(always=True)
+        if session not in self.sessions:
+            return
+        self.sessions.remove(session)
+        self.used_s = time.monotonic()
+        self.frames.leave(session)
+        if self._outbox is not None and self._outbox.is_full:
+            # It may hang: what this session has sent to find out may not have got that far.
+            self.frames.is_retired = True
+        if not self.sessions and (self.frames.is_retired or not self.frames.is_ready):
+            self.stop()
+        self.show_status(always=True)
+
+    def retire(self) -> None:
+        """Let nobody join any more. It ends with the last session that uses it."""
+        self.frames.is_retired = True
+        if not self.sessions:
+            self.stop()
 
     async def take(self, session: SessionChannel, frame: Mapping[str, Any]) -> None:
         """One frame of a session."""
@@ -141,10 +160,11 @@ class SharedProcess:
         link = self.link
         if link is None or self.is_over:
             return
+        self._forget_answered()
         junk, oversized = link.junk()
         shown = {
             "pid": link.pid,
-            "sessions": sorted({one.pid for one in self.sessions.values()}),
+            "sessions": sorted({one.pid for one in self.sessions}),
             "junk": junk,
             "oversized": oversized,
             "dropped": link.limits.dropped,
@@ -152,16 +172,23 @@ class SharedProcess:
         }
         if always or shown != self._shown:
             self._shown = shown
-            for session in list(self.sessions.values()):
-                session.tell("status", shown)
+            for session in list(self.sessions):
+                session.report("status", shown)
 
     def _write(self, message: JSONRPCMessage) -> bool:
-        if self.link is not None and isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-            self.link.questions.discard(message.id)
-        return self._outbox is not None and self._outbox.post(message)
+        is_written = self._outbox is not None and self._outbox.post(message)
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._unread_answers.append(message.id)
+            self._forget_answered()
+        return is_written
+
+    def _forget_answered(self) -> None:
+        if self.link is not None and self._outbox is not None and not self._outbox.is_full:
+            self.link.questions.difference_update(self._unread_answers)
+            self._unread_answers.clear()
 
     def _end_sessions(self) -> None:
         self.is_over = True
-        for session in list(self.sessions.values()):
+        for session in list(self.sessions):
             session.end(self.ending_for(session))
         self.sessions.clear()

@@ -6,6 +6,7 @@ What the process says comes as it said it. Between its frames the broker reports
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -25,20 +26,24 @@ from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES, ChildPipes, Outbox, StdioTransport
 from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.frames import FrameReader, encode
-from goat_mcp.upstreams.transports.stdio_transport import child_environment
+from goat_mcp.upstreams.transports.stdio_transport import child_environment, program_of
+
+_TRIES = 3
+"""How often a broker is looked for that ends before it has answered."""
 
 
 @dataclass(frozen=True)
 class Share:
     """How the connections of one upstream are shared. `account` is whose a connection is, empty for the user's own.
 
-    `asks`: whether the upstream is known to ask clients; `learn_asks` hears that it does.
+    `asks`: whether the upstream is known to ask clients; `learn_asks` hears that it does. `leaves` is as in `Opening`.
     """
 
     account: Callable[[], str]
     asks: Callable[[], bool]
     learn_asks: Callable[[], None]
     start_broker: StartBroker
+    leaves: tuple[int, ...] = ()
 
     @asynccontextmanager
     async def __call__(
@@ -47,41 +52,64 @@ class Share:
         """Use the process meanwhile. Raises `NotShared`, and `StartFailure` where it cannot be started at all."""
         if target.sandbox is not None:
             raise NotShared("its entry wants a sandbox")
-        launch = SharedLaunch(
-            target.command,
-            target.args,
-            sorted_environment(child_environment(target.env)),
-            target.cwd or str(Path.home()),
-            self.account(),
-        )
-        opening = Opening(launch, f"goat-mcp/{secrets.token_hex(16)}", self.asks())
-        connection = await broker_connection(self.start_broker)
-        marks = FaultMarks()
-        link = StdioTransport(marks, FrameReader(marks, max_frame_bytes=MAX_LINE_BYTES))
-        pipes = _SharedPipes(link, opening.control, self.learn_asks)
-        transport, _ = await asyncio.get_running_loop().create_unix_connection(lambda: pipes, sock=connection)
+        environment = child_environment(target.env)
+        if "TERM" not in target.env:
+            # It has no terminal of any window, and those of two windows may be different ones.
+            environment.pop("TERM", None)
+        cwd = target.cwd or str(Path.home())
+        # Found here: the session's home directory may be another one than the broker's.
+        program = os.path.join(cwd, program_of(target.command, environment))  # noqa: PTH118  # as it was written
+        launch = SharedLaunch(program, target.args, sorted_environment(environment), cwd, self.account())
+        opening = Opening(launch, f"goat-mcp/{secrets.token_hex(16)}", self.asks(), self.leaves)
+        pipes = await self._opened(opening, start_timeout_s)
         try:
-            pipes.write(encode(opening.wire()))
-            with anyio.move_on_after(start_timeout_s) as patience:
-                await pipes.opened.wait()
-            if pipes.failure is not None:
-                raise pipes.failure
-            if patience.cancelled_caught:
-                raise StartFailure(ReasonCode.START_TIMEOUT, f"it was not started within {start_timeout_s:g} s")
-            yield link, pipes.inbox, Outbox(pipes, link)
+            yield pipes.link, pipes.inbox, Outbox(pipes, pipes.link)
         finally:
-            transport.abort()
+            pipes.abort()
+
+    async def _opened(self, opening: Opening, start_timeout_s: float) -> _SharedPipes:
+        """The way to a process that runs. Raises `NotShared`, `StartFailure`."""
+        for _ in range(_TRIES):
+            connection = await broker_connection(self.start_broker)
+            marks = FaultMarks()
+            link = StdioTransport(marks, FrameReader(marks, max_frame_bytes=MAX_LINE_BYTES))
+            pipes = _SharedPipes(link, opening, self.learn_asks)
+            await asyncio.get_running_loop().create_unix_connection(lambda pipes=pipes: pipes, sock=connection)
+            try:
+                pipes.write(encode(opening.wire()))
+                with anyio.fail_after(start_timeout_s):
+                    await pipes.opened.wait()
+                if pipes.failure is not None:
+                    raise pipes.failure
+                if not pipes.has_lost_broker:
+                    return pipes
+            except BaseException as problem:
+                pipes.abort()
+                if not isinstance(problem, TimeoutError):
+                    raise
+                why = f"it was not started within {start_timeout_s:g} s"
+                raise StartFailure(ReasonCode.START_TIMEOUT, why) from None
+            # It ended just then, for nobody had needed it, and has done nothing for us: another one will.
+        raise StartFailure(ReasonCode.START_FAILED, "the broker of shared servers ended")
 
 
 class _SharedPipes(ChildPipes):
     """The pipes of a process at the other end of a socket."""
 
-    def __init__(self, link: StdioTransport, control: str, learn_asks: Callable[[], None]) -> None:
+    def __init__(self, link: StdioTransport, opening: Opening, learn_asks: Callable[[], None]) -> None:
         super().__init__(link)
+        self.link = link
         self.opened = asyncio.Event()
         self.failure: StartFailure | NotShared | None = None
-        self._control = control
+        self.has_lost_broker = False
+        """Whether the connection was lost before the broker had said what has become of it."""
+        self._opening = opening
         self._learn_asks = learn_asks
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._stdin is not None:
+            self._stdin.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._stdin = cast("asyncio.WriteTransport", transport)
@@ -95,12 +123,12 @@ class _SharedPipes(ChildPipes):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.opened.is_set():
-            self.failure = self.failure or StartFailure(ReasonCode.START_FAILED, "the broker of shared servers ended")
+            self.has_lost_broker = True
             self.opened.set()
         self._end_soon()
 
     def _take_one(self, message: JSONRPCMessage) -> float:
-        if isinstance(message, JSONRPCNotification) and message.method == self._control:
+        if isinstance(message, JSONRPCNotification) and message.method == self._opening.control:
             for kind in message.params or {}:
                 self._take_report(kind, member(message.params, kind))
             return 0.0
@@ -134,7 +162,11 @@ class _SharedPipes(ChildPipes):
                 self._end_soon()
             case "status":
                 link.sharing = SharingStatus(
-                    is_shared=True, pid=facts["pid"], broker_pid=facts["broker"], sessions=tuple(facts["sessions"])
+                    is_shared=True,
+                    pid=facts["pid"],
+                    broker_pid=facts["broker"],
+                    sessions=tuple(facts["sessions"]),
+                    folder=self._opening.launch.cwd,
                 )
                 link.pid = facts["pid"]
                 link.frames.junk_lines, link.frames.oversized_frames = facts["junk"], facts["oversized"]

@@ -207,6 +207,11 @@ class Outbox:
             self._process.write(encode_frame(message))
         return self._process.listens
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the process has not read what was written by now."""
+        return self._process.is_full
+
     async def drain(self) -> None:
         """Wait until the pipe takes more. Raises `anyio.BrokenResourceError`."""
         await self._process.drain()

@@ -62,12 +62,12 @@ async def connect(
         if isinstance(target, StdioLaunch):
             own = partial(stdio_transport, target, guard=guard, confine=confine)
             link, read, write = await _open(stack, own, partial(share, target, start_timeout_s) if share else None)
-            link.direct.on_log = callers.notified
         else:
             # Only an HTTP upstream pays for loading the HTTP client.
             from goat_mcp.upstreams.transports.http_transport import http_transport
 
             link, read, write = await stack.enter_async_context(http_transport(target, login))
+        link.direct.on_log = callers.notified
         dispatcher = JSONRPCDispatcher(read, write)
         connection = Connection(
             version=STATELESS_VERSION,

@@ -6,6 +6,7 @@ Uses the SDK's dispatcher, but not its `ClientSession`: results pass unmodelled 
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ from functools import partial
 from typing import Any, NoReturn, cast
 
 import anyio
+import anyio.lowlevel
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
@@ -27,7 +29,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.status import SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
-from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
+from goat_mcp.upstreams.transports.child_pipes import Answer, Outbox, StdioTransport
 from goat_mcp.upstreams.transports.notifications import UpstreamNotifications
 from goat_mcp.upstreams.transports.server_requests import more_verbose
 
@@ -35,6 +37,7 @@ _SILENT_ENDS = ("SSE stream", "Connection closed")
 _EVENT_TOO_LARGE = "SSE stream failed: Server-sent event exceeded"
 _FAILED_TO_PARSE = "Failed to parse"
 _NOTHING: Mapping[str, Any] = {}
+_CANCEL_TIMEOUT_S = 2.0
 
 
 @dataclass(eq=False)
@@ -72,8 +75,7 @@ class Connection:
     def end(self) -> None:
         """Nothing more will come: whoever waits learns it."""
         self.closed.set()
-        if isinstance(self._link, StdioTransport):
-            self._link.direct.end()
+        self._link.direct.end()
 
     def last_words(self) -> str:
         """How the connection ended, for people."""
@@ -126,7 +128,12 @@ class Connection:
             headers: dict[str, str] = {}
             if self._is_http and self.stateless:
                 headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
-            result = await self.request("tools/call", params, headers=headers, client=client, on_progress=on_progress)
+            if self._is_http and on_progress is None and self._link.direct.is_used:
+                result = await self._post_directly(params, headers, client)
+            else:
+                result = await self.request(
+                    "tools/call", params, headers=headers, client=client, on_progress=on_progress
+                )
         if log_level and client is not None:
             # What it said before its answer is heard before its answer.
             await self.callers.flush(client)
@@ -170,18 +177,40 @@ class Connection:
         request_id = next(self._ids)
         try:
             answer = await link.direct.ask(outbox, request_id, "tools/call", self._stamped(params, client))
-            if isinstance(answer, JSONRPCResponse):
-                return self._result(answer.result)
-            if answer is not None:
-                fault = link.marks.read(answer.error.data)
-                if fault is None:
-                    raise UpstreamError(answer.error.code, answer.error.message, answer.error.data)
-            else:
+            if answer is None:
                 kind = FaultKind.LOST if link.was_written(request_id) else FaultKind.UNREACHABLE
-                fault = Fault(kind, self.last_words())
-            raise TransportFault(fault)
+                raise TransportFault(Fault(kind, self.last_words()))
+            return self._result_of(answer)
         finally:
             link.forget(request_id)
+
+    async def _post_directly(
+        self, params: Mapping[str, Any], headers: Mapping[str, str], client: CallingClient | None
+    ) -> dict[str, Any]:
+        request_id = next(self._ids)
+        # A request that was cancelled before it began is not sent at all.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        try:
+            answer = await self._link.direct.ask(
+                request_id, self._stamped(params, client), self._headers("tools/call", headers)
+            )
+        except asyncio.CancelledError:
+            if not self.stateless:  # the other era takes the broken stream for it
+                cancelled = {"requestId": request_id, "reason": "the client cancelled it or its time is over"}
+                with anyio.move_on_after(_CANCEL_TIMEOUT_S, shield=True):
+                    await self._dispatcher.notify("notifications/cancelled", cancelled)
+            raise
+        if answer is None:
+            raise TransportFault(Fault(FaultKind.LOST, "Connection closed"))
+        return self._result_of(answer)
+
+    def _result_of(self, answer: Answer) -> dict[str, Any]:
+        """Raises what an error answer stands for."""
+        if isinstance(answer, JSONRPCResponse):
+            return self._result(answer.result)
+        if (fault := self._link.marks.read(answer.error.data)) is not None:
+            raise TransportFault(fault)
+        raise UpstreamError(answer.error.code, answer.error.message, answer.error.data)
 
     async def list_tools(self) -> Listed:
         """Every page of `tools/list`, within bounds (AGG-4). Raises like `call_tool`."""
@@ -262,9 +291,7 @@ class Connection:
         if on_progress is not None:
             opts["on_progress"] = on_progress
         if self._is_http and method != "initialize":
-            opts["headers"] = {"mcp-protocol-version": self.version, **(headers or {})}
-            if self.stateless:
-                opts["headers"]["mcp-method"] = method
+            opts["headers"] = self._headers(method, headers or {})
         try:
             return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
         except MCPError as error:
@@ -272,6 +299,12 @@ class Connection:
         finally:
             if isinstance(self._link, StdioTransport):
                 self._link.forget(request_id)
+
+    def _headers(self, method: str, more: Mapping[str, str]) -> dict[str, str]:
+        headers = {"mcp-protocol-version": self.version, **more}
+        if self.stateless:
+            headers["mcp-method"] = method
+        return headers
 
     def _result(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Without `resultType` where that is no word of the protocol: it would start rounds, and run a call again."""

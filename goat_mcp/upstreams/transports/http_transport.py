@@ -13,13 +13,14 @@ import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.to_thread
 import httpx2
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream  # the SDK's transport contract
 from mcp.shared.message import SessionMessage
@@ -31,6 +32,8 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
 from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode
+from goat_mcp.upstreams.transports.direct_posts import SESSION_HEADER, DirectPosts
+from goat_mcp.upstreams.transports.http_connections import HttpConnections
 from goat_mcp.upstreams.transports.notifications import NotificationLimits
 
 _EVENT = re.compile(rb"(?>(?:event: ?message\r?\n|id: ?[^\r\n]*\r?\n)*)data: ?(\{[^\r\n]*\})\r?\n\r?\n")
@@ -107,11 +110,9 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 _CONNECT_TIMEOUT_S = 10.0
 _READ_TIMEOUT_S = 3600.0
 """Between two bytes: calls have deadlines of their own, and a change stream is silent for hours."""
-_KEEP_ALIVE_S = 60.0
 _GOODBYE_TIMEOUT_S = 2.0
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 """The variables by which users name whom they trust, the one that counts first."""
-_SESSION_HEADER = "mcp-session-id"
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.PoolTimeout)
 
 
@@ -120,7 +121,8 @@ class HttpTransport:
     """What is known of the connection beside its messages."""
 
     marks: FaultMarks
-    limits: NotificationLimits = field(default_factory=NotificationLimits)
+    limits: NotificationLimits
+    direct: DirectPosts
 
     def last_words(self) -> str:
         return "the connection closed"
@@ -157,14 +159,16 @@ class _BoundedBody(httpx2.AsyncByteStream):
 class _RequestScoped(httpx2.AsyncBaseTransport):
     """Answers for an upstream that cannot: refused, broken, not authorised, session gone."""
 
-    def __init__(self, link: HttpTransport, login: LazyLogin | None, tls: ssl.SSLContext) -> None:
-        self._marks = link.marks
-        self._limits = link.limits
+    session_id: str | None = None
+    """That of the handshake era, once there is one."""
+
+    def __init__(
+        self, marks: FaultMarks, limits: NotificationLimits, login: LazyLogin | None, tls: ssl.SSLContext
+    ) -> None:
+        self._marks = marks
+        self._limits = limits
         self._login = login
-        self._inner = httpx2.AsyncHTTPTransport(
-            verify=tls,
-            limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEP_ALIVE_S),
-        )
+        self._inner = HttpConnections(tls)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "DELETE":
@@ -175,6 +179,8 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
         return await self._send(request)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        if (session_id := request.headers.get(SESSION_HEADER)) is not None:
+            self.session_id = session_id
         try:
             if self._login is None:
                 response = await self._inner.handle_async_request(request)
@@ -219,7 +225,7 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
         finally:
             await response.aclose()
         error = _json_rpc_error(body)
-        if _SESSION_HEADER in request.headers and (status == 404 or _names_lost_session(error)):
+        if SESSION_HEADER in request.headers and (status == 404 or _names_lost_session(error)):
             return self._fault(request, status, FaultKind.SESSION_LOST, "the upstream no longer knows our session")
         if error is not None and status != 401:
             return httpx2.Response(status, request=request, content=body, headers={"content-type": "application/json"})
@@ -311,19 +317,39 @@ async def http_transport(
     """Yield the streams. Nothing is sent before the first message."""
     # It writes a traceback with what came for every answer it cannot read, as often as an upstream sends one.
     logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL + 1)
-    link = HttpTransport(FaultMarks())
+    marks, limits = FaultMarks(), NotificationLimits()
+    transport = _RequestScoped(marks, limits, login, await _tls_for(endpoint.url))
     client = httpx2.AsyncClient(
-        transport=_RequestScoped(link, login, await _tls_for(endpoint.url)),
+        transport=transport,
         # What is packed has no size we could hold it to.
         headers={**endpoint.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_READ_TIMEOUT_S),
         trust_env=False,
     )
+    others, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    direct = DirectPosts(client, endpoint.url, transport, others, max_event_bytes=MAX_BODY_BYTES)
     async with (
         client,
-        streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=MAX_BODY_BYTES) as streams,
+        streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=MAX_BODY_BYTES) as (read, write),
+        anyio.create_task_group() as group,
     ):
-        yield link, *streams
+        group.start_soon(_forward, read, direct, others)
+        try:
+            yield HttpTransport(marks, limits, direct), messages, write
+        finally:
+            group.cancel_scope.cancel()
+
+
+async def _forward(
+    read: ReadStream[SessionMessage | Exception],
+    direct: DirectPosts,
+    others: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    """What comes by the SDK's own requests, to whoever waits for it."""
+    with others, suppress(anyio.BrokenResourceError):
+        async for item in read:
+            if not (isinstance(item, SessionMessage) and direct.take(item.message)):
+                await others.send(item)
 
 
 _SCOPE = re.compile(r'(?:^|[\s,])scope="([\x20\x21\x23-\x5b\x5d-\x7e]{1,1000})"')

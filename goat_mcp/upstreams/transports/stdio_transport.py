@@ -53,7 +53,7 @@ async def stdio_transport(
     marks = FaultMarks()
     link = StdioTransport(marks, FrameReader(marks))
     environment = child_environment(launch.env) if environment is None else environment
-    program = _program(launch, environment)
+    program = program_of(launch.command, environment)
     if launch.cwd and not Path(launch.cwd).is_dir():  # noqa: ASYNC240  # one look, as for the program
         raise StartFailure(ReasonCode.FOLDER_NOT_FOUND, f"cwd {launch.cwd!r}: there is no such folder")
     call = f"upstream-{secrets.token_hex(8)}"
@@ -138,21 +138,21 @@ async def _plan(
         ) from None
 
 
-def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
+def program_of(command: str, environment: Mapping[str, str]) -> str:
     """The executable, absolute. A name is looked up in the absolute folders of the child's PATH: a relative one, as
-    `.`, would find what a repository has put there (R-UP-8).
+    `.`, would find what a repository has put there (R-UP-8). Raises `StartFailure`.
     """
-    if os.sep in launch.command or (os.altsep and os.altsep in launch.command):
-        path = str(Path(launch.command).expanduser())
+    if os.sep in command or (os.altsep and os.altsep in command):
+        path = str(Path(command).expanduser())
         found = program_on("", path) if platform.SYSTEM == "windows" else path  # an ending may be left out there
         if found is None or not Path(found).is_file():
-            raise StartFailure(ReasonCode.COMMAND_NOT_FOUND, f"command {launch.command!r}: there is no file {path}")
+            raise StartFailure(ReasonCode.COMMAND_NOT_FOUND, f"command {command!r}: there is no file {path}")
         return found
-    found = program_on(windows_environment.variable(environment, "PATH"), launch.command)
+    found = program_on(windows_environment.variable(environment, "PATH"), command)
     if found is None:
         raise StartFailure(
             ReasonCode.COMMAND_NOT_FOUND,
-            f"command {launch.command!r} is not on PATH; install it or give its absolute path in the entry",
+            f"command {command!r} is not on PATH; install it or give its absolute path in the entry",
         )
     return found
 

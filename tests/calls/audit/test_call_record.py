@@ -209,7 +209,7 @@ def test_many_calls_are_few_statements(tmp_path: Path, make: Make, monkeypatch: 
     """Between two statements the thread and the event loop change places, which cost each call more than the rest."""
     log, people = make()
     statements: list[str] = []
-    write_here = people._database.write_here  # pyright: ignore[reportPrivateUsage]
+    write_here = people._database.write_here  # pyright: ignore[reportPrivateUsage]  # statements are seen only here
 
     def counted(work: Callable[[sqlite3.Connection], None]) -> None:
         def traced(connection: sqlite3.Connection) -> None:
@@ -219,7 +219,7 @@ def test_many_calls_are_few_statements(tmp_path: Path, make: Make, monkeypatch: 
 
         write_here(traced)
 
-    monkeypatch.setattr(people._database, "write_here", counted)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(people._database, "write_here", counted)  # pyright: ignore[reportPrivateUsage]  # as above
     for number in range(120):
         one_call(log, f"call-{number}", "Read", {"n": number})
     log.close()
@@ -298,12 +298,12 @@ def test_a_disk_that_hangs_costs_entries_and_no_memory_without_bound(
     def hang(work: Any) -> None:
         resumed.wait(20)
 
-    monkeypatch.setattr(people._database, "write_here", hang)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(people._database, "write_here", hang)  # pyright: ignore[reportPrivateUsage]  # a disk that hangs
     one_call(log, "first", "Read", {})
     for number in range(MAX_WAITING):
         people.ended(context(str(number)), error_code=None, duration_ms=1.0, result_chars=1)
 
-    assert len(people._waiting) <= MAX_WAITING  # pyright: ignore[reportPrivateUsage]
+    assert len(people._waiting) <= MAX_WAITING  # pyright: ignore[reportPrivateUsage]  # memory is what counts
     resumed.set()
 
 

@@ -181,7 +181,7 @@ def test_refused_parameter_names_are_renamed_and_mapped_back_at_every_depth() ->
     assert tool.spec.input_schema is schema
 
 
-def test_a_hopeless_tool_is_withheld_alone() -> None:  # SCH-3, SCH-4
+def test_a_hopeless_tool_is_rejected_alone() -> None:  # SCH-3, SCH-4
     chain: dict[str, Any] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(20)}
     doubling: dict[str, Any] = {
         "type": "object",
@@ -198,7 +198,7 @@ def test_a_hopeless_tool_is_withheld_alone() -> None:  # SCH-3, SCH-4
 
     usable = valid_entries(listed)
 
-    assert [withheld.reason for withheld in usable.withheld] == [
+    assert [rejected.reason for rejected in usable.rejected] == [
         "its inputSchema takes no object, which arguments always are",
         "its inputSchema has more than 10000 parts once its references are followed",
         f"two of its parameters would be listed as {refused}",
@@ -209,7 +209,7 @@ def test_a_hopeless_tool_is_withheld_alone() -> None:  # SCH-3, SCH-4
 def test_a_schema_that_comes_back_to_itself_is_no_expansion_without_end() -> None:  # SCH-4
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
 
-    assert valid_entries([entry(tree)]).withheld == ()
+    assert valid_entries([entry(tree)]).rejected == ()
 
 
 @pytest.mark.parametrize("output", [{"type": "array", "items": {}}, {"oneOf": [{"type": "object"}]}, {}])

@@ -16,7 +16,7 @@ def test_a_change_of_what_is_made_visible_is_a_change_of_its_version() -> None:
     digest = hashlib.sha256(b"".join((folder / name).read_bytes() for name in RULES)).hexdigest()
 
     assert digest == DIGEST, (
-        "What is made visible may have changed. If some definition is shown in another way now, or withheld, raise "
+        "What is made visible may have changed. If some definition is shown in another way now, or rejected, raise "
         "VISIBLE_RULES in visible_text.py: catalogs on disk hold definitions as they were shown. "
         f"Either way the digest here becomes {digest}."
     )

@@ -29,8 +29,8 @@ def became(host: str) -> dict[str, Any]:
     servers: dict[str, Any] = {}
     for name, entry in source.file.entries.items():
         found = translated(source.host, name, entry, home=HOME, environ=ENVIRON, inputs=source.inputs)
-        told = {"told": list(found.notes)} if found.notes else {}
-        servers[name] = {"entry": found.entry, **told} if found.entry is not None else {"stays": found.why_not}
+        notes = {"notes": list(found.notes)} if found.notes else {}
+        servers[name] = {"entry": found.entry, **notes} if found.entry is not None else {"stays": found.why_not}
     return servers
 
 

@@ -403,7 +403,7 @@ def test_servers_of_windows_are_started_by_interop(windows: FakeWindows, home: P
         },
         "web": {"url": "http://localhost:3000/mcp"},
     }
-    why = {name: server["told"] for name, server in found.items() if server["outcome"] == "kept"}
+    why = {name: server["notes"] for name, server in found.items() if server["outcome"] == "kept"}
     assert {name: notes[0].split(":")[0] for name, notes in why.items()} == {
         "sly": "command",
         "quoted": "args",
@@ -431,7 +431,7 @@ def test_an_entry_of_wsl_exe_keeps_its_user_and_the_variables_that_it_handed_on(
         "root": {"command": wsl, "args": ["-u", "root", *here]},
         "handed": {"command": "x", "args": [], "env": {"A": "1"}},
     }
-    assert "write them as Linux does" in found["path"]["told"][0]
+    assert "write them as Linux does" in found["path"]["notes"][0]
 
 
 def test_a_secret_of_a_server_on_windows_is_stored_and_only_named(windows: FakeWindows, home: Path) -> None:

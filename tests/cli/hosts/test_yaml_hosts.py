@@ -10,7 +10,7 @@ from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.sources import source_from
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.shown_change import shown_diff
+from goat_mcp.files.changes.redacted_diff import redacted_diff
 from goat_mcp.state.file_edit import Change
 
 LAUNCH = {"command": "goat-mcp", "args": ["serve"]}
@@ -96,7 +96,7 @@ def test_a_blank_file_holds_no_servers_and_takes_one(host: str, data: bytes | No
 
 
 def test_no_diff_of_a_yaml_file_shows_a_secret() -> None:
-    shown = shown_diff(Change(Path("config.yaml"), SECRETS.encode(), b""))
+    shown = redacted_diff(Change(Path("config.yaml"), SECRETS.encode(), b""))
 
     assert [word for word in ("abcdEFGH", "furious", "thing", "yyy-zzz") if word in shown] == []
     assert "${{ secrets.FROM }}" in shown and "cwd: /srv" in shown and "# why" in shown
@@ -123,7 +123,7 @@ def test_a_new_file_says_what_its_host_wants_besides_servers(tmp_path: Path) -> 
     "value", ["abcdEFGH1234xyz", "'abcdEFGH1234xyz'", '"hunter2 and more"', "\n    'on its own line'"]
 )
 def test_no_diff_shows_a_secret_that_is_the_first_of_its_level(value: str) -> None:
-    shown = shown_diff(Change(Path("goat-mcp.yaml"), f"agent:\n  key: {value}\n".encode(), b"mode: plan\n"))
+    shown = redacted_diff(Change(Path("goat-mcp.yaml"), f"agent:\n  key: {value}\n".encode(), b"mode: plan\n"))
 
     assert "-  key: " in shown
     assert value.strip().strip("'\"") not in shown

@@ -165,8 +165,8 @@ def _parent(pid: int) -> int:
 
 
 def _is_fork(pid: int) -> bool:
-    """Whether it took a host's place: it is in a workspace."""
+    """Whether it took a host's place: it leads a session of its own, as a resident process does not."""
     try:
-        return psutil.Process(pid).cwd() != "/"
-    except psutil.Error:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
         return True

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +70,98 @@ def test_sessions_outlive_a_killed_resident_process(one_home: Home) -> None:
         pid = server_pid(session)
         session.process.kill()
         wait_until(lambda: not is_alive(pid), 5)
+
+
+@pytest.mark.parametrize("ending", ["EOF", "SIGTERM"])
+def test_a_session_that_ends_well_is_reported_so_without_a_resident_process(one_home: Home, ending: str) -> None:
+    with one_home.fork() as session:
+        resident = psutil.Process(server_pid(session)).ppid()
+        os.kill(resident, signal.SIGKILL)
+        wait_until(lambda: not is_alive(resident))
+
+        if ending == "EOF":
+            assert session.process.stdin is not None
+            session.process.stdin.close()
+        else:
+            session.process.terminate()
+
+        assert session.process.wait(30) == 0
+    assert "resident process has ended" not in (one_home.folder / "stderr").read_text()
+
+
+def test_a_session_that_is_killed_without_a_resident_process_is_reported(one_home: Home) -> None:
+    with one_home.fork() as session:
+        pid = server_pid(session)
+        resident = psutil.Process(pid).ppid()
+        os.kill(resident, signal.SIGKILL)
+        wait_until(lambda: not is_alive(resident))
+
+        os.kill(pid, signal.SIGKILL)
+
+        assert session.process.wait(30) == 70
+    assert "resident process has ended" in (one_home.folder / "stderr").read_text()
+
+
+def test_a_resident_process_that_can_open_no_more_files_makes_room_for_another(one_home: Home) -> None:
+    few = "from resource import *\nsetrlimit(RLIMIT_NOFILE, (14, getrlimit(RLIMIT_NOFILE)[1]))"
+    sessions: list[Wire] = []
+    with one_home.resident(before=few) as full, ExitStack() as all_of_them:
+        while _sockets(one_home):
+            assert len(sessions) < 16, [how_started(one) for one in sessions]
+            sessions.append(all_of_them.enter_context(one_home.server()))
+        before_s = sum(full.cpu_times()[:2])
+        of_it = [one for one in sessions if how_started(one) == RESIDENT]
+        other = all_of_them.enter_context(one_home.fork())
+
+        assert of_it
+        assert psutil.Process(server_pid(other)).ppid() != full.pid
+        assert [one.text("Bash", {"command": "echo on"}).strip() for one in of_it] == ["on"] * len(of_it)
+        assert sum(full.cpu_times()[:2]) - before_s < 0.2
+
+
+def test_what_killed_ones_of_other_builds_have_left_is_removed(one_home: Home) -> None:
+    one_home.sockets.mkdir(mode=0o700)
+    old, recent = (one_home.sockets / f"{digit * 32}.lock" for digit in "ab")
+    for lock in (old, recent):
+        lock.touch()
+    old.with_suffix(".sock").touch()
+    os.utime(old, (1, 1))
+
+    with one_home.resident() as resident:
+        (own,) = _sockets(one_home)
+        assert {one.name for one in one_home.sockets.iterdir()} == {recent.name, own.name, f"{own.stem}.lock"}
+        resident.terminate()
+        resident.wait(20)
+
+    assert [one.name for one in one_home.sockets.iterdir()] == [recent.name]
+
+
+@pytest.mark.parametrize("words", [("-Im", "goat_mcp"), ("-I", "-W", "error::BytesWarning", "-Xdev", "-m", "goat_mcp")])
+def test_all_ways_to_write_the_options_of_python_start_a_resident_process(one_home: Home, words: Sequence[str]) -> None:
+    def window() -> Wire:
+        folder = one_home.folder / "ws"
+        folder.mkdir(exist_ok=True)
+        return Wire([sys.executable, *words, "serve"], one_home.environment, folder)
+
+    with window() as first:
+        first.handshake()
+        wait_until(lambda: _sockets(one_home))
+    ends_at_s = time.monotonic() + 60
+    while True:
+        with window() as second:
+            second.handshake()
+            if (how := how_started(second)) == RESIDENT:
+                return
+            assert time.monotonic() < ends_at_s, how
+
+
+@pytest.mark.root_only("gives a folder away")
+def test_the_home_of_another_user_gets_nothing(one_home: Home) -> None:
+    os.chown(one_home.folder, 65534, 65534)
+
+    with one_home.server(XDG_RUNTIME_DIR="") as served:
+        assert how_started(served) == f"HOME belongs to another user: {one_home.folder}"
+    assert not (one_home.folder / ".cache/goat-mcp/run").exists()
 
 
 def test_sessions_outlive_the_end_of_the_resident_process(one_home: Home) -> None:

@@ -46,6 +46,7 @@ def shell(script: str) -> list[str]:
     [
         pytest.param([], id="as it is"),
         pytest.param(shell("umask 027"), id="umask"),
+        pytest.param(["choom", "-n", "300", "--"], id="OOM score"),
         pytest.param(shell("ulimit -S -n 300; ulimit -S -c 0; ulimit -f 100000"), id="limits"),
         pytest.param(shell("ulimit -n 200"), id="hard limit of open files"),
         pytest.param(shell("mkdir gone; cd gone; rmdir ../gone"), id="deleted folder"),
@@ -99,11 +100,10 @@ def test_a_server_that_a_signal_ends_ends_its_launcher_so(account: Account) -> N
         (["unshare", "--pid", "--fork"], "pid namespace"),
         (["unshare", "--ipc"], "ipc namespace"),
         (["unshare", "--uts"], "uts namespace"),
-        (["setpriv", "--bounding-set", "-sys_admin"], "Cap"),
+        pytest.param(["setpriv", "--bounding-set", "-sys_admin"], "Cap", marks=pytest.mark.root_only("drops a right")),
         (["setpriv", "--groups", "12345"], "Groups"),
         (["setpriv", "--ambient-caps", "+kill", "--inh-caps", "+kill"], "Cap"),
         (["nice", "-n", "5"], "nice value"),
-        (["choom", "-n", "300", "--"], "oom_score_adj"),
         (["setarch", "-R"], "personality"),
         (["taskset", "-c", "0"], "Cpus_allowed"),
         (["chrt", "--batch", "0"], "scheduling policy"),
@@ -211,6 +211,7 @@ print(client.recv(100))
     assert done.stdout == "b''\n", done
 
 
+@pytest.mark.root_only("looks into an undumpable process")
 def test_the_resident_process_holds_no_secret(tmp_path: Path) -> None:
     names = (
         *("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY", "LD_SDK_KEY", "LC_TOKEN", "OPENSSL_PASSPHRASE", "OPENAI_API_KEY"),

@@ -7,19 +7,24 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.gateway.status import gateway_status
 from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.status import UpstreamStatus
+from goat_mcp.upstreams.upstream import Upstream
 from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
@@ -107,6 +112,43 @@ async def test_a_change_of_an_upstream_is_in_the_file_long_before_the_next_refre
     assert (before["upstreams"][0]["state"], after["upstreams"][0]["state"]) == ("idle", "ready")
     assert after["upstreams"][0]["version"] == "2025-11-25"
     assert after["upstreams"][0]["era"] == "handshake"
+
+
+async def test_how_many_upstreams_stand_is_found_out_in_turns_and_once_and_written_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # ISO-1: a change of one of fifty upstreams must not delay the calls of the others by what all of them take.
+    turn, done_in = 0, list[int]()
+    made_by = set[int]()
+    until_written: tuple[int, ...] = ()
+    of_one, entry = Upstream.status, gateway_status.upstream_entry
+
+    def status(upstream: Upstream) -> UpstreamStatus:
+        done_in.append(turn)
+        return of_one(upstream)
+
+    def upstream_entry(*given: Any) -> dict[str, Any]:
+        made_by.add(threading.get_ident())
+        return entry(*given)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await anyio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(Upstream, "status", status)
+    monkeypatch.setattr(gateway_status, "upstream_entry", upstream_entry)
+    entries = {f"idle{number}": {"command": sys.executable, "args": ["-c", ""]} for number in range(20)}
+    async with anyio.create_task_group() as group:
+        group.start_soon(count_turns)
+        async with published(tmp_path, entries) as (_, files):
+            await until(files, lambda found: len(found["upstreams"]) == 20)
+            until_written = tuple(done_in)
+        group.cancel_scope.cancel()
+
+    assert len(until_written) == len(set(until_written)) == 20
+    assert made_by and threading.get_ident() not in made_by
 
 
 async def test_the_file_is_gone_after_a_clean_end(tmp_path: Path) -> None:

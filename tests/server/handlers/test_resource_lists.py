@@ -155,7 +155,7 @@ async def test_of_two_prompts_with_one_name_the_first_is_shown_and_status_names_
         await until_listed(client, "cc__extra0")
         after = await prompts(client)
         with anyio.fail_after(WAIT_S):
-            while not status_of(served, "c").withheld:  # noqa: ASYNC110  # as above
+            while not status_of(served, "c").rejected:  # noqa: ASYNC110  # as above
                 await anyio.sleep(0.05)
         a, b, c = (status_of(served, name) for name in "abc")
 
@@ -169,7 +169,7 @@ async def test_of_two_prompts_with_one_name_the_first_is_shown_and_status_names_
         "greet is kept by upstream:a; give upstream:b another `naming` (qualified, or an alias) "
         "so that its greet is visible"
     ]
-    assert [(one.kind, one.name, one.reason) for one in c.withheld] == [
+    assert [(one.kind, one.name, one.reason) for one in c.rejected] == [
         ("prompt", "greet", "it is listed twice; the first one is used"),
     ]
 
@@ -210,7 +210,7 @@ async def test_a_uri_of_two_upstreams_is_told_with_the_way_to_both(tmp_path: Pat
     ]
     assert listed.count("shared://everyone") == 1 and patterns == ["a://page/{number}"]
     assert "of goat" in other.text
-    assert [(one.kind, one.name, str(one.reason_code)) for one in status.withheld] == [
+    assert [(one.kind, one.name, str(one.reason_code)) for one in status.rejected] == [
         ("resource", "goat://one", "name_collision"),
         ("resource", "goat://two", "name_collision"),
         ("template", "goat://page/{number}", "name_collision"),

@@ -45,7 +45,7 @@ class Stream:
 
     async def opened(self) -> None:
         assert (await self.next())["status"] == 200
-        assert b"event: open" in (await self.next())["body"]
+        assert b"event: ready" in (await self.next())["body"]
 
 
 @asynccontextmanager

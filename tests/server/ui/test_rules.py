@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from goat_mcp.calls.approvals.record import Kind, Request, Verdict
-from goat_mcp.calls.approvals.store import this_process
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.build.working_directories import scope_of
+from goat_mcp.processes.process_table import this_process
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.private_file import no_warning
 from tests.server.ui.calls_on_record import Working, record_calls

@@ -15,7 +15,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.gateway.status.requests import RequestKind
-from goat_mcp.server.ui.asking_processes import answers_to
+from goat_mcp.server.ui.process_requests import answers_to
 from goat_mcp.server.ui.running import running_data
 from goat_mcp.state.directory import StateDirectory
 from tests.gateway.status.test_running_work import serving, until

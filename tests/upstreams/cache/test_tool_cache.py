@@ -157,7 +157,7 @@ async def test_a_catalog_stored_before_this_was_noted_lists_the_same_and_is_amen
     entries = (tool("typed", TYPED), tool("choice", CHOICE))
     await run.lists(*entries)
     whole = run.stored()
-    old = StoredCatalog(whole.version, whole.entries, whole.hashes, whole.withheld)
+    old = StoredCatalog(whole.version, whole.entries, whole.hashes, whole.rejected)
     run.warm.store(CONFIG.server, CONFIG.fingerprint, old)
     again = Run(tmp_path)
 

@@ -82,7 +82,7 @@ def test_a_version_before_ours_reads_what_it_knows(warm: WarmCatalog) -> None:
     head, _, body = warm.path("server", "f" * 64).read_bytes().partition(b"\n")
 
     assert head.startswith(b"goat-mcp-catalog 3 ")
-    assert json.loads(body).keys() >= {"version", "tools", "hashes", "withheld"}
+    assert json.loads(body).keys() >= {"version", "tools", "hashes", "rejected"}
 
 
 def test_another_launch_of_the_same_name_has_no_stored_catalog(warm: WarmCatalog) -> None:

@@ -159,8 +159,8 @@ async def test_a_live_name_stays_with_its_upstream_and_is_free_for_another_at_th
         await running.until(lambda: bool(running.registry.snapshot.collisions), PATIENCE_S)
 
         assert owner(running) == "upstream:a"
-        (withheld,) = [one for one in running.registry.snapshot.collisions if one.name == "search"]
-        assert (withheld.source, withheld.kept_source) == ("upstream:b", "upstream:a")
+        (rejected,) = [one for one in running.registry.snapshot.collisions if one.name == "search"]
+        assert (rejected.source, rejected.kept_source) == ("upstream:b", "upstream:a")
 
         apply(running, tmp_path, {"b": second, "a": first})
         await running.until(lambda: running.registry.get("mcp__a__search") is not None, PATIENCE_S)

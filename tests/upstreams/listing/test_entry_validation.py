@@ -15,7 +15,7 @@ from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
 
 # COL-1, OBS-1
-def test_a_broken_entry_is_withheld_alone_and_named() -> None:
+def test_a_broken_entry_is_rejected_alone_and_named() -> None:
     listed = [
         "no object",
         {"title": "nameless"},
@@ -30,7 +30,7 @@ def test_a_broken_entry_is_withheld_alone_and_named() -> None:
 
     assert usable.entries == ({"name": "good", "vendor": 1}, {"name": "hidden\u200b"})
     nameless = RejectedEntry("", "it is not an object with a name", kind="prompt")
-    assert usable.withheld == (
+    assert usable.rejected == (
         nameless,
         nameless,
         nameless,
@@ -45,7 +45,7 @@ def test_our_own_uris_are_ours() -> None:
 
     assert usable.entries == ()
     reason = "goat:// is goat-mcp's own; an upstream's is not read by it"
-    assert usable.withheld == (RejectedEntry("goat://x/{y}", reason, ReasonCode.NAME_COLLISION, kind="template"),)
+    assert usable.rejected == (RejectedEntry("goat://x/{y}", reason, ReasonCode.NAME_COLLISION, kind="template"),)
 
 
 PAIRS = [
@@ -68,12 +68,12 @@ def test_f13_28_case_alone_makes_no_second_name_and_the_first_one_stays(first: s
     prompts = valid_resources("prompts", [{"name": name} for name in (*names, "other", names[0])])
 
     assert [one["name"] for one in tools.entries] == [one["name"] for one in prompts.entries] == [names[0], "other"]
-    for withheld in (tools.withheld, prompts.withheld):
-        assert [(one.name, one.reason_code) for one in withheld] == [
+    for rejected in (tools.rejected, prompts.rejected):
+        assert [(one.name, one.reason_code) for one in rejected] == [
             (names[1], ReasonCode.NAME_COLLISION),
             (names[0], ReasonCode.LISTED_TWICE),
         ]
-        assert withheld[0].reason.startswith(f"its name differs from that of {names[0]} in upper and lower case only")
+        assert rejected[0].reason.startswith(f"its name differs from that of {names[0]} in upper and lower case only")
 
 
 def test_uris_that_differ_in_case_are_two() -> None:
@@ -103,11 +103,11 @@ def test_f13_12_hidden_in_items_is_shown(kind: Kind, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
-def test_f13_12_hidden_in_items_withholds_them_if_it_is_data(text: str) -> None:
+def test_f13_12_hidden_in_items_rejects_them_if_it_is_data(text: str) -> None:
     prompt = {"name": "p", "arguments": [{"name": "a"}, {"name": text}]}
     template = {"name": "t", "uriTemplate": f"x:{text}/{{a}}"}
 
-    found = [*valid_resources("prompts", [prompt]).withheld, *valid_resources("templates", [template]).withheld]
+    found = [*valid_resources("prompts", [prompt]).rejected, *valid_resources("templates", [template]).rejected]
 
     assert [one.reason_code for one in found] == [ReasonCode.HIDDEN_DATA] * 2
     assert not hides_something([[one.name, one.reason] for one in found])

@@ -124,14 +124,14 @@ def test_f13_12_hidden_in_schemas_is_shown(member: str, schema: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("schema", IN_DATA.values(), ids=IN_DATA)
-def test_f13_12_hidden_in_data_withholds_that_tool_alone(schema: dict[str, Any]) -> None:
+def test_f13_12_hidden_in_data_rejects_that_tool_alone(schema: dict[str, Any]) -> None:
     listed = entry(inputSchema={"type": "object", **schema})
 
     usable = valid_entries([listed, entry(name="fine")])
 
     assert usable.entries == (entry(name="fine"),)
-    assert [(one.name, one.reason_code) for one in usable.withheld] == [("t", ReasonCode.HIDDEN_DATA)]
-    assert not is_hiding(usable.withheld[0].reason)
+    assert [(one.name, one.reason_code) for one in usable.rejected] == [("t", ReasonCode.HIDDEN_DATA)]
+    assert not is_hiding(usable.rejected[0].reason)
 
 
 @pytest.mark.parametrize("schema", IN_DATA.values(), ids=IN_DATA)
@@ -143,7 +143,7 @@ def test_f13_12_hidden_in_data_leaves_an_output_schema_out(schema: dict[str, Any
 
 
 @pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
-def test_f13_12_every_kind_of_invisible_character_is_shown_or_withheld(text: str) -> None:
+def test_f13_12_every_kind_of_invisible_character_is_shown_or_rejected(text: str) -> None:
     shown = valid_entries(
         [
             entry(
@@ -161,7 +161,7 @@ def test_f13_12_every_kind_of_invisible_character_is_shown_or_withheld(text: str
 
     assert [one["name"] for one in shown.entries] == ["t"]
     assert not is_hiding(shown.entries)
-    assert [one.reason_code for one in shown.withheld] == [ReasonCode.HIDDEN_DATA]
+    assert [one.reason_code for one in shown.rejected] == [ReasonCode.HIDDEN_DATA]
 
 
 @pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
@@ -172,13 +172,13 @@ def test_f13_12_honest_texts_pass_as_they_are_in_texts_and_in_data(text: str) ->
     usable = valid_entries([listed])
 
     assert usable.entries == (listed,)
-    assert (usable.withheld, usable.escaped, usable.without_output) == ((), 0, ())
+    assert (usable.rejected, usable.escaped, usable.without_output) == ((), 0, ())
 
 
 def test_line_ends_are_data_as_others() -> None:
     ends = {"type": "object", "properties": {"end": {"enum": ["\n", "\r\n", "\r"], "default": "\t"}}}
 
-    assert valid_entries([entry(inputSchema=ends)]).withheld == ()
+    assert valid_entries([entry(inputSchema=ends)]).rejected == ()
 
 
 def test_of_two_unknown_keywords_that_are_one_when_visible_none_is_lost() -> None:
@@ -211,10 +211,10 @@ def test_a_hidden_character_in_a_name_reaches_nobody_but_the_upstream() -> None:
     assert tool.spec.native_name == native
 
 
-def test_withheld_tools_are_named_without_hidden_characters() -> None:
+def test_rejected_tools_are_named_without_hidden_characters() -> None:
     usable = valid_entries([{"name": "x\u202e", "inputSchema": {"type": "array"}}])
 
-    assert [withheld.name for withheld in usable.withheld] == ["x\\u202e"]
+    assert [rejected.name for rejected in usable.rejected] == ["x\\u202e"]
 
 
 def test_results_are_relayed_with_their_hidden_characters() -> None:
@@ -233,7 +233,7 @@ def test_a_tool_whose_output_schema_is_too_large_passes_without_it_and_is_named(
     assert usable.without_output == (f"t: its outputSchema is larger than {MAX_SCHEMA_BYTES} bytes",)
 
 
-def test_an_entry_nested_without_end_is_withheld_alone() -> None:
+def test_an_entry_nested_without_end_is_rejected_alone() -> None:
     deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"not": deep}
@@ -241,14 +241,14 @@ def test_an_entry_nested_without_end_is_withheld_alone() -> None:
     usable = valid_entries([entry(inputSchema=deep), entry(name="fine")])
 
     assert usable.entries == (entry(name="fine"),)
-    assert usable.withheld == (RejectedEntry("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
+    assert usable.rejected == (RejectedEntry("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
 
 
-def test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not() -> None:
+def test_a_tool_that_runs_only_as_a_task_is_rejected_and_one_that_may_is_not() -> None:
     """ERA-7."""
     needs, may = entry(execution={"taskSupport": "required"}), entry(name="u", execution={"taskSupport": "optional"})
 
     usable = valid_entries([needs, may])
 
     assert [one["name"] for one in usable.entries] == ["u"]
-    assert [(one.name, one.reason_code) for one in usable.withheld] == [("t", ReasonCode.TASKS_ONLY)]
+    assert [(one.name, one.reason_code) for one in usable.rejected] == [("t", ReasonCode.TASKS_ONLY)]

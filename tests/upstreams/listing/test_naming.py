@@ -96,10 +96,10 @@ async def test_tools_that_an_entry_does_not_want_are_nowhere_but_in_status(tmp_p
 
     async with fleet(tmp_path, entries, first_list=False) as running:
         names = running.registry.names()
-        withheld = {name: [(w.name, w.reason_code) for w in running.status(name).withheld] for name in entries}
+        rejected = {name: [(w.name, w.reason_code) for w in running.status(name).rejected] for name in entries}
 
     assert names == ("mcp__a__read", "mcp__a__write", "mcp__b__read")
-    assert withheld == {
+    assert rejected == {
         "a": [("drop", "tool_disabled")],
         "b": [("write", "tool_disabled"), ("drop", "tool_disabled")],
     }

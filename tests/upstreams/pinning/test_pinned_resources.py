@@ -165,14 +165,14 @@ async def test_a_change_stays_quarantined_over_restarts_and_without_the_stored_c
             await refused(running, get)
 
 
-async def test_strict_withholds_what_is_seen_for_the_first_time_until_it_is_approved(changing: Changing) -> None:
+async def test_strict_rejects_what_is_seen_for_the_first_time_until_it_is_approved(changing: Changing) -> None:
     offer(changing, "as it was")
     async with fleet(changing.folder, {"x": changing.entry(pin="strict")}) as running:
         await running.upstreams.all_offers(20)
 
         assert shown(running) == {}
-        withheld = running.upstreams.upstream("upstream:x").offerings.withheld
-        assert {(one.kind, one.name) for one in withheld} == {("prompt", "p"), ("template", TEMPLATE)}
+        rejected = running.upstreams.upstream("upstream:x").offerings.rejected
+        assert {(one.kind, one.name) for one in rejected} == {("prompt", "p"), ("template", TEMPLATE)}
         failure = await refused(running, get)
         assert failure.message == "prompt:x:p is quarantined: it waits for approval, as pin: strict wants"
         await refused(running, read)

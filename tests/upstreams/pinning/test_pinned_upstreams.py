@@ -308,7 +308,7 @@ async def test_without_pinning_a_changed_tool_is_shown_and_called(quiet: Changin
     assert not lock(quiet.folder).path.exists()
 
 
-async def test_of_two_definitions_under_one_name_the_first_is_used_and_pinned_and_the_second_withheld(
+async def test_of_two_definitions_under_one_name_the_first_is_used_and_pinned_and_the_second_rejected(
     quiet: Changing,
 ) -> None:
     quiet.offer(tool("dup"), tool("dup", "something else"), tool("kept"))
@@ -321,7 +321,7 @@ async def test_of_two_definitions_under_one_name_the_first_is_used_and_pinned_an
     assert (answered, shown, pinned) == ("dup ran", "as it was", {"dup", "kept", "announce"})
     assert (status.quarantined, status.waiting_pins, status.collisions) == ((), (), ())
     why = "it is listed twice; the first one is used"
-    assert status.withheld == (RejectedEntry("dup", why, ReasonCode.LISTED_TWICE),)
+    assert status.rejected == (RejectedEntry("dup", why, ReasonCode.LISTED_TWICE),)
     (finding,) = upstream_findings(status)
     assert (finding.id, finding.about, finding.exit_code) == ("listed_twice", "x", 0)
     assert finding.fix.startswith("Tell whoever makes the server")

@@ -70,8 +70,8 @@ async def test_f13_12_first_sights_that_are_suspicious_are_listed_by_doctor_and_
 async def test_f13_12_first_sights_wait_with_pin_strict_and_say_why(changing: Changing) -> None:
     async with fleet(changing.folder, {"x": changing.entry(pin="strict")}) as running:
         await running.until(lambda: "tool t" in running.status("x").waiting_pins)
-        withheld = {one.name: one.reason_code for one in running.status("x").withheld}
-        assert withheld["t"] is ReasonCode.QUARANTINED
+        rejected = {one.name: one.reason_code for one in running.status("x").rejected}
+        assert rejected["t"] is ReasonCode.QUARANTINED
         assert running.registry.get("mcp__x__t") is None
     shown = await goat(changing, "show", "mcp__x__t")
     asked = await goat(changing, "approve", "mcp__x__t")
@@ -103,14 +103,14 @@ async def test_f13_12_what_hides_in_a_definition_is_shown_and_its_pin_is_of_what
     async with fleet(changing.folder, {"x": changing.entry()}) as running:
         result = await running.call("mcp__x__t")
         found = running.registry.get("mcp__x__t")
-        withheld = {one.name: one.reason_code for one in running.status("x").withheld}
+        rejected = {one.name: one.reason_code for one in running.status("x").rejected}
     async with fleet(changing.folder, {"x": changing.entry()}) as running:
         # From the catalog on disk, and without a change that would wait.
         warm = running.registry.get("mcp__x__t")
         assert (await running.call("mcp__x__t")).text == "t ran"
 
     assert result.text == "t ran"
-    assert withheld == {"hiding": ReasonCode.HIDDEN_DATA}
+    assert rejected == {"hiding": ReasonCode.HIDDEN_DATA}
     assert found is not None and warm is not None
     for entry in (found.spec.wire(), warm.spec.wire()):
         assert entry["icons"] == [{"src": "https://x.example/\\u200b"}]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 
 PIDS = Path(sys.argv[1])
 KIND = sys.argv[2] if len(sys.argv) > 2 else ""
-NAMES = ("echo", "pid", "slow", "cancelled", "crash", "change", "environment", "ask", "log", "folder")
+NAMES = ("echo", "pid", "slow", "cancelled", "crash", "change", "environment", "ask", "log", "folder", "odd", "stop")
 TOOLS: list[dict[str, Any]] = [
     {
         "name": name,
@@ -72,6 +73,16 @@ def call(request_id: Any, name: str, arguments: dict[str, Any], meta: dict[str, 
         )
     elif name == "log":
         send(method="notifications/message", params={"level": "warning", "data": text})
+    elif name == "odd":
+        send(id="q", method="elicitation/create", params={"message": text, "requestedSchema": {"type": "object"}})
+        send(method="notifications/cancelled", params={"requestId": [1]})
+        send(method="notifications/progress", params={"progressToken": {}, "progress": "much"})
+        send(method="notifications/resources/updated", params={"uri": []})
+        send(id=[2], method="elicitation/create", params={})
+        send(id=999_999, result={})
+    elif name == "stop":
+        send(id=request_id, result={"content": []})
+        os.kill(os.getpid(), signal.SIGSTOP)
     elif name == "folder":
         text = str(Path.cwd())
     text = text if name != "pid" else str(os.getpid())

@@ -297,6 +297,80 @@ def test_a_subscription_ends_at_the_process_with_the_last_session_that_has_it() 
     assert process.methods() == [*before, "resources/unsubscribe"]
 
 
+def test_a_request_that_is_not_answered_yet_counts_for_the_log_level_and_for_subscriptions() -> None:
+    process = Process()
+    one, other = process.session(), process.session()
+
+    process.ask(one, 1, "logging/setLevel", level="debug")
+    process.ask(other, 1, "logging/setLevel", level="error")
+    process.answer(process.ask(one, 2, "resources/subscribe", uri="a:b"), {})
+    process.ask(other, 2, "resources/subscribe", uri="a:b")
+    process.ask(one, 3, "resources/unsubscribe", uri="a:b")
+
+    assert process.methods() == ["logging/setLevel", "resources/subscribe", "resources/subscribe"]
+
+
+def test_a_subscription_that_was_refused_is_none() -> None:
+    process = Process()
+    one, other = process.session(), process.session()
+    for session in (one, other):
+        error = ErrorData(code=-32602, message="no such resource")
+        number = process.ask(session, 1, "resources/subscribe", uri="a:b")
+        process.frames.from_process(JSONRPCError(jsonrpc="2.0", id=number, error=error))
+
+    process.frames.leave(one)
+
+    assert process.methods() == ["resources/subscribe"] * 2
+
+
+@pytest.mark.parametrize("uri", ["a:b", "a:b/part"])
+def test_an_updated_resource_is_reported_to_who_has_subscribed(uri: str) -> None:
+    process = Process()
+    one, other = process.session(), process.session()
+    process.answer(process.ask(one, 1, "resources/subscribe", uri="a:b"), {})
+
+    process.notify("notifications/resources/updated", uri=uri)
+
+    assert one.got[-1].get("params") == {"uri": uri}
+    assert other.got == []
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("notifications/cancelled", {"requestId": [1]}),
+        ("notifications/cancelled", {"requestId": {"a": 1}}),
+        ("notifications/progress", {"progressToken": {}}),
+        ("notifications/resources/updated", {"uri": []}),
+        ("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: [1]}}),
+    ],
+)
+def test_odd_members_of_a_notice_break_nothing(method: str, params: dict[str, Any]) -> None:
+    process = Process()
+    session = process.session(FORMS)
+    process.question("q")
+
+    process.notify(method, **params)
+
+    assert process.answer(process.ask(session, 1, "tools/call"), {})
+
+
+def test_a_session_that_makes_its_handshake_again_is_still_alone() -> None:
+    process = Process()
+    alone = process.session()
+    for request_id in (1, 2):
+        number = process.ask(
+            alone, request_id, "initialize", protocolVersion="1", capabilities=FORMS, clientInfo={"name": "x"}
+        )
+        error = ErrorData(code=-32603, message="not now")
+        if request_id == 1:
+            process.frames.from_process(JSONRPCError(jsonrpc="2.0", id=number, error=error))
+
+    process.question("q")
+
+    assert process.frames.owner is alone
+
+
 def test_a_change_stream_tells_its_own_session_under_its_own_id() -> None:
     process = Process()
     one, other = process.session(), process.session()

@@ -42,6 +42,24 @@ def test_a_socket_that_a_killed_owner_has_left_is_replaced(tmp_path: Path) -> No
     owned.release()
 
 
+def test_who_has_lost_the_socket_knows_it_and_leaves_the_next_owners_alone(tmp_path: Path) -> None:
+    first = owned_socket(tmp_path, "name")
+    assert first is not None
+    assert first.is_found()
+
+    for path in tmp_path.iterdir():
+        path.unlink()
+    second = owned_socket(tmp_path, "name")
+    assert second is not None
+    was_found = first.is_found()
+    first.release()
+
+    assert not was_found
+    assert second.is_found()
+    second.release()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_path_that_is_too_long_for_a_socket_works(tmp_path: Path) -> None:
     folder = tmp_path / ("a" * 100) / ("b" * 100)
     folder.mkdir(parents=True)

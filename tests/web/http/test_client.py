@@ -543,7 +543,7 @@ def test_no_other_module_builds_an_http_client() -> None:
     users = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
-        if any(word in path.read_text(encoding="utf-8") for word in ("import httpx\n", "import httpcore", "urlopen"))
+        if any(word in path.read_text(encoding="utf-8") for word in ("import httpx\n", "import httpcore\n", "urlopen"))
     }
 
     assert users == {"web/http/exchange.py"}

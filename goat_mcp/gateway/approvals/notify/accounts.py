@@ -22,7 +22,7 @@ def notify_account(
     except Unresolved as unresolved:
         raise ToolError(ErrorCode.NOT_CONFIGURED, f"{field}: {unresolved}", "Set that variable or secret.") from None
     if not service.token.fullmatch(found):
-        raise ToolError(ErrorCode.CONFIG, f"{field} holds no token of {service.name}", "Set it again.")
+        raise ToolError(ErrorCode.CONFIG, f"{field} holds no token of {service.name}", "Copy it from there again.")
     return Account(service, found, parse_target(base_url or service.base_url), bool(base_url), None)
 
 

@@ -39,7 +39,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True)
-class Press:
+class ButtonPress:
     """A button that somebody pressed. `place` is the chat or channel, `message` the id of what the button is on."""
 
     approval: str
@@ -51,7 +51,7 @@ class Press:
     user_name: str
 
 
-Judge = Callable[[Press], Awaitable[str]]
+HandlePress = Callable[[ButtonPress], Awaitable[str]]
 """Decides if the press counts. Returns what is shown to whoever pressed."""
 
 
@@ -73,8 +73,8 @@ class Messenger(Channel, Protocol):
         """Give a message this text and take its buttons away. Raises `ToolError`."""
         ...
 
-    async def read_answers(self, judge: Judge) -> None:
-        """Wait some seconds for presses and judge each. Raises `ToolError`."""
+    async def read_answers(self, handle_press: HandlePress) -> None:
+        """Wait some seconds for presses and handle each. Raises `ToolError`."""
         ...
 
     async def stop_reading(self) -> None:

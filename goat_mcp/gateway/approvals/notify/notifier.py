@@ -20,8 +20,8 @@ from goat_mcp.calls.approvals.record import Approval, Kind
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.gateway.approvals.notify.button_presses import press_handler
 from goat_mcp.gateway.approvals.notify.channel import FOLDER, Channel, Messenger
-from goat_mcp.gateway.approvals.notify.judge import judge_for
 from goat_mcp.gateway.approvals.notify.message import Message, message_about
 from goat_mcp.gateway.approvals.queue import ApprovalQueue
 from goat_mcp.state.database import Warn
@@ -169,14 +169,14 @@ class Notifier:
 
     async def _listen(self, place: str, messenger: Messenger) -> None:
         """While a message has buttons, and in one process of the user only."""
-        judge = judge_for(messenger, self._queue, self._notices, self._warn)
+        handle_press = press_handler(messenger, self._queue, self._notices, self._warn)
         pause_s = LOOK_S
         while True:
             try:
                 if await self._has_open(messenger):
                     with self._reading(messenger) as is_ours:
                         while is_ours and await self._has_open(messenger):
-                            await messenger.read_answers(judge)
+                            await messenger.read_answers(handle_press)
                             pause_s = LOOK_S
                             await anyio.sleep(READ_PAUSE_S)
             except (ToolError, OSError) as failed:

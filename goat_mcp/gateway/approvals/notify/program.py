@@ -47,7 +47,9 @@ class ProgramChannel:
     async def check(self) -> None:
         environment = await hook_environment(self._environment)
         if program_on(environment["PATH"], self._words[0]) is None:
-            raise ToolError(ErrorCode.NOT_CONFIGURED, f"there is no program {self._words[0]}", "Fix its path.")
+            raise ToolError(
+                ErrorCode.NOT_CONFIGURED, f"there is no program {self._words[0]}", "Write its absolute path."
+            )
 
     async def _run(self, document: Mapping[str, Any]) -> None:
         environment = await hook_environment(self._environment)
@@ -79,7 +81,9 @@ async def run_notifier(words: Sequence[str], data: bytes, environment: Mapping[s
             )
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
-        raise ToolError(ErrorCode.NOT_CONFIGURED, f"{words[0]} cannot be run: {reason}", "Fix its path.") from None
+        raise ToolError(
+            ErrorCode.NOT_CONFIGURED, f"{words[0]} cannot be run: {reason}", "Write the absolute path of a program."
+        ) from None
     if end is None:
         raise _failed(words, f"printed more than {MAX_OUTPUT_BYTES:,} bytes and was ended")
     if end.timed_out:

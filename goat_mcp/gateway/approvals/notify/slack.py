@@ -17,7 +17,7 @@ from goat_mcp.calls.approvals.options import SlackChannel
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import mapping, mappings
 from goat_mcp.gateway.approvals.notify.accounts import notify_account, web_api
-from goat_mcp.gateway.approvals.notify.channel import TEST_TEXT, Judge, Press
+from goat_mcp.gateway.approvals.notify.channel import TEST_TEXT, ButtonPress, HandlePress
 from goat_mcp.gateway.approvals.notify.message import Message
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.web.http import HttpClient
@@ -61,7 +61,11 @@ class SlackMessenger:
             buttons.insert(0, {**_button("Approve once", "goat_mcp_approve", message), "style": "primary"})
         sent = await self._post("chat.postMessage", message.asking, [{"type": "actions", "elements": buttons}])
         if not isinstance(sent.get("ts"), str):
-            raise ToolError(ErrorCode.NETWORK, "Slack answered chat.postMessage without a message", "Look there.")
+            raise ToolError(
+                ErrorCode.NETWORK,
+                "Slack answered chat.postMessage without a message",
+                "Look into the channel: it may be there all the same.",
+            )
         return sent["ts"]
 
     async def send_test(self) -> None:
@@ -77,12 +81,12 @@ class SlackMessenger:
     async def edit(self, id: str, text: str) -> None:
         await self._post("chat.update", text, [], ts=id)
 
-    async def read_answers(self, judge: Judge) -> None:
+    async def read_answers(self, handle_press: HandlePress) -> None:
         try:
             socket = self._socket or await self._connect()
             text = await socket.receive(LISTEN_S)
             if text is not None:
-                await self._take(socket, text, judge)
+                await self._take(socket, text, handle_press)
             elif time.monotonic() - socket.heard_s > SILENT_S:
                 await self.stop_reading()  # nothing of it is left on the way
         except BaseException:
@@ -116,7 +120,7 @@ class SlackMessenger:
             ErrorCode.ADDRESS, "Slack named a place for Socket Mode that is not Slack's", "Try again later."
         )
 
-    async def _take(self, socket: WebSocket, text: str, judge: Judge) -> None:
+    async def _take(self, socket: WebSocket, text: str, handle_press: HandlePress) -> None:
         try:
             envelope = mapping(json.loads(text))
         except (ValueError, RecursionError):
@@ -133,7 +137,7 @@ class SlackMessenger:
         for action in mappings(payload.get("actions")):
             found = _VALUE.fullmatch(str(action.get("value", "")))
             if found is not None and action.get("action_id") in _ACTIONS:
-                press = Press(
+                press = ButtonPress(
                     approval=found[1],
                     digest=found[2],
                     approves=_ACTIONS[str(action["action_id"])],
@@ -142,7 +146,7 @@ class SlackMessenger:
                     user=str(user.get("id")),
                     user_name=str(user.get("name") or user.get("username") or ""),
                 )
-                await judge(press)
+                await handle_press(press)
 
     async def _post(self, method: str, text: str, more: Sequence[Mapping[str, Any]], **also: str) -> Mapping[str, Any]:
         """As plain text: a call's arguments are nobody's markup. URLs in them are not fetched."""
@@ -171,7 +175,9 @@ class SlackMessenger:
 
 def _without_extra() -> ToolError:
     return ToolError(
-        ErrorCode.NOT_CONFIGURED, "messages have no buttons: that needs the extra goat-mcp[slack]", "Install it."
+        ErrorCode.NOT_CONFIGURED,
+        "messages have no buttons: that needs the extra goat-mcp[slack]",
+        "Run: pip install 'goat-mcp[slack]'",
     )
 
 

@@ -18,7 +18,7 @@ from goat_mcp.calls.approvals.options import TelegramChat
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import mapping, mappings
 from goat_mcp.gateway.approvals.notify.accounts import notify_account, web_api
-from goat_mcp.gateway.approvals.notify.channel import FOLDER, TEST_TEXT, Judge, Press
+from goat_mcp.gateway.approvals.notify.channel import FOLDER, TEST_TEXT, ButtonPress, HandlePress
 from goat_mcp.gateway.approvals.notify.message import Message
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
@@ -78,27 +78,27 @@ class TelegramMessenger:
             if failed.code is not ErrorCode.NO_CHANGE:
                 raise
 
-    async def read_answers(self, judge: Judge) -> None:
+    async def read_answers(self, handle_press: HandlePress) -> None:
         offset = await anyio.to_thread.run_sync(self._read_offset)
         wanted: dict[str, Any] = {"timeout": POLL_S, "limit": _UPDATES_AT_ONCE, "allowed_updates": ["callback_query"]}
         updates = mappings(await self._call("getUpdates", **wanted, **({"offset": offset} if offset else {})))
         numbers = [update["update_id"] for update in updates if isinstance(update.get("update_id"), int)]
         for update in updates:
-            await self._answer(mapping(update.get("callback_query")), judge)
+            await self._answer(mapping(update.get("callback_query")), handle_press)
         if numbers:
             await anyio.to_thread.run_sync(self._keep_offset, max(numbers) + 1)
 
     async def stop_reading(self) -> None:
         """Nothing is held between two polls."""
 
-    async def _answer(self, query: Mapping[str, Any], judge: Judge) -> None:
+    async def _answer(self, query: Mapping[str, Any], handle_press: HandlePress) -> None:
         found = _DATA.fullmatch(str(query.get("data", "")))
         if "id" not in query:
             return
         sender, message = mapping(query.get("from")), mapping(query.get("message"))
         said = "This button is not goat-mcp's."
         if found is not None:
-            press = Press(
+            press = ButtonPress(
                 approval=found[2],
                 digest=found[3],
                 approves=found[1] == "a",
@@ -107,7 +107,7 @@ class TelegramMessenger:
                 user=str(sender.get("id")),
                 user_name=str(sender.get("first_name") or sender.get("username") or ""),
             )
-            said = await judge(press)
+            said = await handle_press(press)
         try:
             await self._call("answerCallbackQuery", callback_query_id=query["id"], text=said[:_MAX_ANSWER_CHARS])
         except ToolError as failed:

@@ -200,6 +200,8 @@
     setTimeout(() => { delete form.dataset.sent; }, 3000);
   });
 
+  const first = document.getElementById("main");
+  if (first) first.dataset.shown = first.innerHTML;
   titled();
   tick();
   setInterval(tick, 1000);
@@ -208,12 +210,11 @@
     let isLost = false;
     let polls = 0; // if the server has no stream left for this page
     stream.addEventListener("changed", load);
-    stream.addEventListener("open", () => {
-      if (isLost) {
-        isLost = false;
-        say("");
-        load();
-      }
+    // From here on the server counts changes: what changed before this page listened is loaded now.
+    stream.addEventListener("ready", () => {
+      if (isLost) say("");
+      isLost = false;
+      load();
     });
     stream.addEventListener("error", () => {
       isLost = true;

@@ -15,7 +15,7 @@ import pytest
 from goat_mcp.calls.approvals.record import Approval, Status
 from goat_mcp.core import platform
 from goat_mcp.gateway.approvals.notify import notifier
-from goat_mcp.gateway.approvals.notify.judge import NO_REQUEST, NOT_HERE, NOT_YOU
+from goat_mcp.gateway.approvals.notify.button_presses import NO_REQUEST, NOT_HERE, NOT_YOU
 from goat_mcp.gateway.approvals.notify.message import digest_of
 from tests.gateway.approvals.notify.desk import Desk, running, until
 from tests.manifests.telegram.bot_api import CHAT, TOKEN, BotApi

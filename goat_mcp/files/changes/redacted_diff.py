@@ -16,7 +16,7 @@ from goat_mcp.state.file_edit import Change
 _MAX_LINE = 4000
 
 
-def shown_diff(change: Change) -> str:
+def redacted_diff(change: Change) -> str:
     """A unified diff; every secret that either side holds is taken out, and nothing steers a terminal.
 
     What stands in an environment or among headers may be one under any name: no value of those is shown.

@@ -12,7 +12,7 @@ MAX_CHANGED_LINES = 20_000
 """Comparing more takes seconds."""
 
 
-def shown_diff(old: bytes, new: bytes, path: str, max_chars: int) -> str:
+def bounded_diff(old: bytes, new: bytes, path: str, max_chars: int) -> str:
     """What changes from `old` to `new`; if it is no text, or too much of it, only how much."""
     try:
         old_lines, new_lines = (data.decode("utf-8").splitlines() for data in (old, new))

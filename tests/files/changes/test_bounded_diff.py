@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from goat_mcp.files.changes.shown_diff import shown_diff
+from goat_mcp.files.changes.bounded_diff import bounded_diff
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from goat_mcp.files.changes.shown_diff import shown_diff
 def test_it_is_the_unified_diff_of_the_whole_files(old: str, new: str) -> None:
     whole = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "f", "f", lineterm=""))
 
-    assert shown_diff(old.encode(), new.encode(), "f", 100_000).splitlines()[2:] == whole[2:]
+    assert bounded_diff(old.encode(), new.encode(), "f", 100_000).splitlines()[2:] == whole[2:]
 
 
 def test_one_changed_line_of_a_million_is_found_fast() -> None:
@@ -32,7 +32,7 @@ def test_one_changed_line_of_a_million_is_found_fast() -> None:
     lines[500_000] = "other\n"
 
     started_s = time.process_time()
-    shown = shown_diff(old, "".join(lines).encode(), "f", 1000)
+    shown = bounded_diff(old, "".join(lines).encode(), "f", 1000)
 
     assert shown.splitlines()[5:7] == ["-line 500000", "+other"] or "-line 500000" in shown
     assert time.process_time() - started_s < 20
@@ -47,10 +47,10 @@ def test_one_changed_line_of_a_million_is_found_fast() -> None:
     ],
 )
 def test_what_is_no_readable_diff_is_told_in_words(old: bytes, new: bytes, shown: str) -> None:
-    assert shown_diff(old, new, "f", 1000) == shown
+    assert bounded_diff(old, new, "f", 1000) == shown
 
 
 def test_a_long_diff_says_how_much_is_missing() -> None:
-    shown = shown_diff(b"", b"x" * 5000, "f", 100)
+    shown = bounded_diff(b"", b"x" * 5000, "f", 100)
 
     assert shown.splitlines()[-1].startswith("[... ")

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.gateway.status.process_files import ProcessFiles
-from goat_mcp.gateway.status.requests import UNKNOWN, RequestKind, UserRequest
+from goat_mcp.gateway.status.requests import RequestKind, UserRequest
 from goat_mcp.server.ui.parts import UiParts
 
 LOOK_S = 0.05
@@ -40,8 +40,3 @@ async def answers_to(
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(request.end)
     return answers
-
-
-def having(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of processes that have what was named."""
-    return [one for one in answers if one.get("state") != UNKNOWN]

@@ -47,7 +47,7 @@ class GatewayWhenNeeded:
             await anyio.sleep_forever()
 
 
-async def serve_alone(
+async def serve_standalone(
     parts: UiParts, make_gateway: Callable[[], Gateway], port: int, on_listening: Callable[[UiParts], None]
 ) -> None:
     """Serve until SIGINT or SIGTERM. `on_listening` gets the parts with the address. Raises `ToolError(CONFIG)`."""

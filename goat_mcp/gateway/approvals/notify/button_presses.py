@@ -9,7 +9,7 @@ from goat_mcp.calls.approvals.record import DecidedBefore
 from goat_mcp.calls.approvals.scopes import ONCE
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.gateway.approvals.notify.channel import Judge, Messenger, Press
+from goat_mcp.gateway.approvals.notify.channel import ButtonPress, HandlePress, Messenger
 from goat_mcp.gateway.approvals.notify.message import digest_of
 from goat_mcp.gateway.approvals.queue import ApprovalQueue
 from goat_mcp.state.database import Warn
@@ -20,10 +20,10 @@ NOT_HERE = "It can be approved at the desk only."
 _NAME_CHARS = 40
 
 
-def judge_for(messenger: Messenger, queue: ApprovalQueue, notices: Notices, warn: Warn) -> Judge:
+def press_handler(messenger: Messenger, queue: ApprovalQueue, notices: Notices, warn: Warn) -> HandlePress:
     """Presses on messages of this messenger."""
 
-    async def judge(press: Press) -> str:
+    async def handle_press(press: ButtonPress) -> str:
         if (press.user, press.place) != (messenger.user, messenger.place):
             warn("approval.notify: a button was pressed by somebody else", channel=messenger.name, user=press.user[:40])
             return NOT_YOU
@@ -48,4 +48,4 @@ def judge_for(messenger: Messenger, queue: ApprovalQueue, notices: Notices, warn
             return f"That did not work: {failed.message}"
         return decided.done
 
-    return judge
+    return handle_press
