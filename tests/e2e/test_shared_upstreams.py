@@ -18,7 +18,9 @@ from mcp_types import TextResourceContents
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, connected, listed_with
+from tests.e2e.resident_launch import ResidentLaunch
 from tests.quick_start import goat_command
+from tests.resident_processes import end_residents_below
 from tests.upstreams.fleet import server
 from tests.upstreams.sharing.brokers import Brokers, pids, private_runtime, until
 from tests.upstreams.test_stdio_upstreams import is_alive
@@ -83,6 +85,20 @@ async def test_two_windows_have_one_process_and_each_its_own_answers(
     assert told == {str(pids(tmp_path / "pids")[0])}
     assert len(pids(tmp_path / "pids")) == 1
     assert texts == {(window, number): f"{window}.{number}" for window in range(2) for number in range(20)}
+
+
+async def test_forks_of_a_resident_process_share_an_upstream(brokers: Brokers, tmp_path: Path) -> None:
+    ours = [ResidentLaunch.like(one, brokers.runtime) for one in launches(tmp_path)]
+    try:
+        async with windows(*ours) as clients:
+            told = {await called(one, "pid") for one in clients}
+            sharing = (await shown(clients[0]))["sharing"]
+    finally:
+        end_residents_below(brokers.runtime)
+
+    assert told == {str(pids(tmp_path / "pids")[0])}
+    assert sharing["broker_pid"] == brokers.pid
+    assert len(ours[0].forks) == 2
 
 
 async def test_status_says_who_shares_a_process(brokers: Brokers, tmp_path: Path) -> None:

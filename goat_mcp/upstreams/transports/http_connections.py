@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import select
 import ssl
+import sys
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, cast
 
@@ -161,7 +162,7 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if hasattr(select, "poll"):  # not on Windows
+        if sys.platform != "win32":  # which has no poll
             self._poll = select.poll()
             self._poll.register(transport.get_extra_info("socket"), select.POLLIN)
 

@@ -34,6 +34,7 @@ def test_doctor_names_the_process_and_counts_its_sessions(one_home: Home) -> Non
     before = resident(one_home)
     with one_home.fork() as wire:
         pid = psutil.Process(server_pid(wire)).ppid()
+        wait_until(lambda: resident(one_home)["running"] != [])
         during, line = resident(one_home), run(one_home, "doctor")
 
     assert before == {"off": "", "running": []}
