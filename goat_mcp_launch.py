@@ -240,27 +240,24 @@ def _stand_in_for(server: "socket", pid: int) -> "NoReturn":
     else:
         import _signal as signal  # without the enumerations, which take 4 ms
 
-    def pass_on(number: int, frame: object) -> None:
-        _send_signal(pid, signal.SIGSTOP if number == signal.SIGTSTP else number)
-        if number == signal.SIGTSTP:
-            os.kill(os.getpid(), signal.SIGSTOP)
-
-    def pass_on_term() -> None:
-        # The server is told who sent it: one that its own commands send does not end it (`processes/stop_signals`).
+    def pass_on() -> None:
+        # By waiting, not by handlers: one that comes just before `recv` would be noticed when that returns.
         while True:
-            sender = signal.sigwaitinfo((_TERM,)).si_pid
-            if _blocks_term(pid):
-                server.send(sender.to_bytes(4, "big"))
-            else:
-                _send_signal(pid, _TERM)
+            came = signal.sigwaitinfo(ours)
+            number = came.si_signo
+            if number == _TERM and _blocks_term(pid):
+                # The server is told who sent it: its own commands do not end it (`processes/stop_signals`).
+                server.send(came.si_pid.to_bytes(4, "big"))
+                continue
+            _send_signal(pid, signal.SIGSTOP if number == signal.SIGTSTP else number)
+            if number == signal.SIGTSTP:
+                os.kill(os.getpid(), signal.SIGSTOP)
 
     _become_undumpable()
-    for number in (1, 2, 3, 10, 12, 18, 20):  # HUP INT QUIT USR1 USR2 CONT TSTP
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, pass_on)
-    if signal.getsignal(_TERM) is not signal.SIG_IGN:
-        signal.pthread_sigmask(signal.SIG_BLOCK, (_TERM,))
-        _thread.start_new_thread(pass_on_term, ())
+    passed_on = (1, 2, 3, 10, 12, _TERM, 18, 20)  # HUP INT QUIT USR1 USR2 TERM CONT TSTP
+    ours = [number for number in passed_on if signal.getsignal(number) is not signal.SIG_IGN]
+    signal.pthread_sigmask(signal.SIG_BLOCK, ours)
+    _thread.start_new_thread(pass_on, ())
     os.closerange(0, 2)  # the host sees it at once if the server closes them
     code = _exit_code(server)
     if code < 0:

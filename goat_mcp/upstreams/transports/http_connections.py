@@ -8,9 +8,8 @@ apart (design 0019).
 from __future__ import annotations
 
 import asyncio
-import select
+import selectors
 import ssl
-import sys
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, cast
 
@@ -158,13 +157,9 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         self._writable.set()
         self._is_over = False
         self._broken: str | None = None
-        self._poll: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if sys.platform != "win32":  # which has no poll
-            self._poll = select.poll()
-            self._poll.register(transport.get_extra_info("socket"), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         self._unread += data
@@ -243,9 +238,17 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         if self._transport is not None:
             self._transport.close()
 
+    def _has_more(self) -> bool:
+        """Whether something has come that the event loop has not seen yet."""
+        if self._transport is None or self._transport.is_closing():
+            return True
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._transport.get_extra_info("socket"), selectors.EVENT_READ)
+            return bool(selector.select(0))
+
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":  # as far as a connection without a request goes: its server has closed it
-            return self._is_over or bool(self._unread) or (self._poll is not None and bool(self._poll.poll(0)))
+            return self._is_over or bool(self._unread) or self._has_more()
         return None if self._transport is None else self._transport.get_extra_info(info)
 
 
