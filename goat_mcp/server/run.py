@@ -99,7 +99,7 @@ def run_http(
 
     Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
     from goat_mcp.server.http.page import MountedPage
-    from goat_mcp.server.http.server import HttpServer, parse_address
+    from goat_mcp.server.http.server import HttpServer, check_identity, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
     handoff = taken_over()
@@ -111,6 +111,8 @@ def run_http(
     token: str | None = None
     files = {name: one.token_file.expanduser() for name, one in settings.profiles.items() if one.token_file}
     of_profiles: dict[str, str] = {}
+    if settings.identity.is_on:
+        check_identity(settings, address, no_token=no_token)
     if no_token:
         if files:
             raise ToolError(
@@ -130,7 +132,16 @@ def run_http(
             say(f"goat-mcp: bearer token of profile {name} in {file}")
     page = MountedPage(gateway, hosts) if settings.ui.enabled else None
     hosts_served = frozenset(settings.http.hosts)
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page, hosts_served)
+    server = HttpServer(
+        Adapter(gateway, "http"),
+        address,
+        token,
+        settings.limits,
+        of_profiles,
+        page,
+        hosts_served,
+        settings.identity,
+    )
     server.bind(handoff.listener)
     watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handoff)

@@ -476,6 +476,8 @@ IN_MEMORY = {
     "server/stdio/frame_writer:FrameWriter._held_back": "of one connection",
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
     "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
+    "server/identity/jwt_tokens:JwtTokens._checked": "by a token's hash: whose it is",
+    "server/identity/provider_keys:ProviderKey._loaded": "public keys",
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     **dict.fromkeys(
         ("server/http/session_calls:CallsOfSession.running", "server/http/session_calls:CallsOfSession.questions"),
