@@ -15,6 +15,7 @@ from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
 from goat_mcp.calls.hooks.settings import HookSettings
+from goat_mcp.calls.observability.options import MetricsOptions, TracingOptions
 from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
@@ -153,6 +154,8 @@ class Settings(SandboxOptions):
     audit: AuditSettings = default_part()
     limits: LimitSettings = default_part()
     http: HttpSettings = default_part()
+    metrics: MetricsOptions = default_part()
+    tracing: TracingOptions = default_part()
     ui: UiSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 

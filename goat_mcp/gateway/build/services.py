@@ -18,6 +18,7 @@ from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
 from goat_mcp.gateway.build.audit import audit_log
+from goat_mcp.gateway.build.observability import call_metrics, check_tracing
 from goat_mcp.gateway.build.working_directories import WorkingDirectories, check_state, scope_of
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
@@ -103,6 +104,8 @@ class Services:
         self.database = Database(state, self.telemetry.warning)
         self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
+        check_tracing(settings.tracing)
+        self.metrics = call_metrics(settings.metrics) if serves_http else None
         self.config_view = ConfigView(settings)
         self.session_settings = SessionSettings(
             config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
