@@ -456,6 +456,8 @@ IN_MEMORY = {
     "agents/records:AgentFacts.worktree": "a field of a record",
     "agents/agent_types:AgentTypes.types": "files of the workspace",
     "calls/concurrency_limiter:CallLimiter._away": OWN,
+    "calls/observability/call_metrics:CallMetrics._rows": "names of tools; for the operator",
+    "calls/observability/call_metrics:CallMetrics._errors": "counts by tool; for the operator",
     "calls/concurrency_limiter:CallLimiter._of_depth": "counts",
     "files/changes/staged_files:SessionStage._ids": "by session",
     "calls/extensions/extension_points:Steps._hidden": "by session",

@@ -61,22 +61,25 @@ class Address:
         return ipaddress.ip_address(self.host).is_loopback
 
 
-def parse_address(text: str) -> Address:
-    """`HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`. Raises `ToolError(CONFIG)`."""
-    if text.startswith("unix:"):
+def parse_address(text: str, flag: str = "--http") -> Address:
+    """`HOST:PORT`, `[IPV6]:PORT` or, for `--http`, `unix:PATH`. Raises `ToolError(CONFIG)`."""
+    if text.startswith("unix:") and flag == "--http":
         return Address(socket_path=Path(text.removeprefix("unix:")).expanduser().absolute())
     host, separator, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    remedy = "Write e.g. --http 127.0.0.1:8765 or --http unix:/run/user/1000/goat.sock."
+    remedy = f"Write e.g. {flag} 127.0.0.1:8765"
+    remedy += " or --http unix:/run/user/1000/goat.sock." if flag == "--http" else "."
     if not separator or not host or not port.isdigit() or int(port) > 65535:
-        raise ToolError(ErrorCode.CONFIG, f"--http {text!r} is not HOST:PORT or unix:PATH", remedy)
+        raise ToolError(
+            ErrorCode.CONFIG, f"{flag} {text!r} is not HOST:PORT{' or unix:PATH' if flag == '--http' else ''}", remedy
+        )
     if host != "localhost":
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            raise ToolError(ErrorCode.CONFIG, f"--http {text!r}: {host!r} is not an IP address", remedy) from None
+            raise ToolError(ErrorCode.CONFIG, f"{flag} {text!r}: {host!r} is not an IP address", remedy) from None
         if address.is_unspecified:
-            raise ToolError(ErrorCode.CONFIG, f"--http {text!r} would listen on every address; name one", remedy)
+            raise ToolError(ErrorCode.CONFIG, f"{flag} {text!r} would listen on every address; name one", remedy)
     return Address(host=host, port=int(port))
 
 
@@ -152,6 +155,15 @@ class HttpServer:
         self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
+        self._sessions = self._connections = FairShares(0)
+
+    def counts(self) -> dict[str, float]:
+        """What is open now, for metrics."""
+        return {
+            "sessions": len(self._sessions),
+            "connections": len(self._connections),
+            "calls_suspended": len(self.adapter.suspended),
+        }
 
     def bind(self, listener: int | None = None) -> None:
         """Take the address, or the descriptor of a socket that listens there already. Raises `ToolError(CONFIG)`."""
@@ -170,15 +182,13 @@ class HttpServer:
 
     def app(self, port: int) -> HttpGuard:
         """The ASGI application as it is served on `port`."""
-        names = {"127.0.0.1", "localhost", "[::1]"} if self.address.is_loopback else {_host_text(self.address.host)}
-        hosts = frozenset(
-            {"localhost"} if self.address.socket_path is not None else {f"{name}:{port}" for name in names}
-        )
         ours = StaticToken(self.token, self.profile_tokens) if self.token is not None else None
         provider = self._provider(port) if ours is not None and self.identity.is_on else None
         # Tokens of ours alone: hosts that are offered a login would not send the one that they are configured with.
         is_checked_by_sdk = ours is not None and provider is None
+        hosts = served_hosts(self.address, port)
         auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
+        self._sessions = self._shares(self.limits.sessions)
         inner = self.adapter.server.streamable_http_app(
             streamable_http_path=MCP_PATH,
             max_request_body_size=self.limits.body_bytes,
@@ -198,7 +208,7 @@ class HttpServer:
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
             Middleware(
                 PrincipalSessions,
-                shares=self._shares(self.limits.sessions),
+                shares=self._sessions,
                 idle_timeout_s=SESSION_IDLE_TIMEOUT_S,
                 needs_token=needs_token,
             ),
@@ -240,8 +250,8 @@ class HttpServer:
             host, port = self.address.host, self.address.port
             if self.address.socket_path is None:
                 port = self._socket.getsockname()[1]
-            shares = self._shares(possible_connections(self.limits.connections))
-            self._server = guarded_server(self.app(port), shares, self.limits, has_lifespan=True)
+            self._connections = self._shares(possible_connections(self.limits.connections))
+            self._server = guarded_server(self.app(port), self._connections, self.limits, has_lifespan=True)
             where = self.address.socket_path
             on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])
@@ -257,6 +267,14 @@ class HttpServer:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         if self._server is not None:
             self._server.should_exit = True
+
+
+def served_hosts(address: Address, port: int) -> frozenset[str]:
+    """What requests for an address have in `Host`."""
+    if address.socket_path is not None:
+        return frozenset({"localhost"})
+    names = {"127.0.0.1", "localhost", "[::1]"} if address.is_loopback else {_host_text(address.host)}
+    return frozenset(f"{name}:{port}" for name in names)
 
 
 _ONLY_OURS = -5
