@@ -129,7 +129,8 @@ def run_http(
         for name, file in files.items():
             say(f"goat-mcp: bearer token of profile {name} in {file}")
     page = MountedPage(gateway, hosts) if settings.ui.enabled else None
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page)
+    hosts_served = frozenset(settings.http.hosts)
+    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page, hosts_served)
     server.bind(handoff.listener)
     watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handoff)

@@ -92,6 +92,24 @@ class LimitSettings(SettingsPart):
     header_deadline_s: float = Field(default=10.0, gt=0)
 
 
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?::[0-9]{1,5})?\Z")
+
+
+def _check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    lower = tuple(host.lower() for host in hosts)
+    for host in lower:
+        if not _HOST.match(host):
+            raise ValueError(f"wants NAME or NAME:PORT as clients write it, without http://; got {host!r}")
+    return lower
+
+
+class HttpSettings(SettingsPart):
+    """`hosts`: under which names clients reach `serve --http` beside its own address, as their requests' `Host` has
+    them. A load balancer has such a name."""
+
+    hosts: Annotated[Names, AfterValidator(_check_hosts)] = ()
+
+
 class UiSettings(SettingsPart):
     """The web page at `/ui` of `serve --http`."""
 
@@ -134,6 +152,7 @@ class Settings(SandboxOptions):
     profile_of_client: Mapping[str, str] = {}
     audit: AuditSettings = default_part()
     limits: LimitSettings = default_part()
+    http: HttpSettings = default_part()
     ui: UiSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 

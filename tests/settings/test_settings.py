@@ -100,6 +100,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path / 'none.yaml'}: cannot be read" in problem(config_file=tmp_path / "none.yaml")
 
 
+@pytest.mark.parametrize("host", ["https://mcp.example.com", "mcp.example.com/mcp", "*", "*.example.com", "a b", "x:"])
+def test_a_public_host_is_a_name_as_requests_have_it(host: str) -> None:
+    assert load_settings({"http": {"hosts": ["MCP.Example.com:8443"]}}).http.hosts == ("mcp.example.com:8443",)
+    with pytest.raises(BrokenSettings, match=r"http\.hosts.*NAME or NAME:PORT"):
+        load_settings({"http": {"hosts": [host]}})
+
+
 def test_an_override_without_a_value_is_refused() -> None:
     assert "--set 'mode' is not KEY=VALUE" in problem("mode")
 

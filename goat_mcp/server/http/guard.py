@@ -52,6 +52,9 @@ class HttpGuard:
     profiles: Callable[[], Collection[str]] = tuple[str, ...]
     """Those that a path may name now: `/mcp/NAME` is `/mcp` with this profile (PRF-1)."""
 
+    public_hosts: frozenset[str] = frozenset()
+    """Names that a load balancer has: it may speak TLS with clients, so their origin may be `https`."""
+
     page: ASGIApp | None = None
     """The web page of the owner, at and below `/ui`. It has a guard of its own, as strict as this one."""
 
@@ -74,7 +77,7 @@ class HttpGuard:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
-        if len(hosts) != 1 or hosts[0] not in self.allowed_hosts:
+        if len(hosts) != 1 or hosts[0] not in self.allowed_hosts | self.public_hosts:
             return Refusal(421, "this Host is not served here")
         if origins and (len(origins) > 1 or origins[0] not in self._allowed_origins()):
             return Refusal(403, "this Origin may not call")
@@ -94,7 +97,8 @@ class HttpGuard:
         return name if parent == MCP_PATH and name in self.profiles() else None
 
     def _allowed_origins(self) -> frozenset[str]:
-        return frozenset(f"http://{host}" for host in self.allowed_hosts)
+        own = {f"http://{host}" for host in self.allowed_hosts}
+        return frozenset(own | {f"{scheme}://{host}" for scheme in ("http", "https") for host in self.public_hosts})
 
 
 def principal_of(scope: Scope, *, needs_token: bool) -> str | None:

@@ -116,6 +116,8 @@ class HttpServer:
     """By profile, where it has one of its own."""
 
     page: MountedPage | None = None
+    public_hosts: frozenset[str] = frozenset()
+    """See `HttpSettings`. The page is not shown there."""
 
     def __post_init__(self) -> None:
         self._server: UvicornServer | None = None
@@ -171,7 +173,7 @@ class HttpServer:
         page = self.page if self.address.socket_path is None else None  # no browser opens a socket
         if page is not None:
             page.serve_at(f"http://{_host_text(self.address.host)}:{port}", hosts, is_loopback=self.address.is_loopback)
-        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys(), page)
+        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys(), self.public_hosts, page)
 
     def _shares(self, capacity: int) -> FairShares:
         """A quarter is kept from each principal for the others, if there are any."""

@@ -188,7 +188,8 @@ def test_a_resident_process_that_cannot_start_is_tried_every_half_minute(one_hom
     said: list[str] = []
     for age_s in (0, 0, 60):
         for lock in home.sockets.glob("*.lock"):
-            os.utime(lock, (time.time() - age_s,) * 2)
+            changed_s = time.time() - age_s
+            os.utime(lock, (changed_s, changed_s))
         with home.server() as served:
             said.append(how_started(served))
             wait_until(lambda: not home.residents())

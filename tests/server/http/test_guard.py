@@ -25,10 +25,11 @@ def request(**changes: Any) -> Scope:
     }
 
 
-async def status_of(scope: Scope, guard: HttpGuard | None = None) -> int:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+async def _passes(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
 
+
+async def status_of(scope: Scope, guard: HttpGuard | None = None) -> int:
     async def receive() -> Message:
         return {"type": "http.request", "body": b"", "more_body": False}
 
@@ -37,7 +38,7 @@ async def status_of(scope: Scope, guard: HttpGuard | None = None) -> int:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    guard = guard or HttpGuard(app, frozenset({HOST, "localhost:8765"}))
+    guard = guard or HttpGuard(_passes, frozenset({HOST, "localhost:8765"}))
     await guard(scope, receive, send)
     return sent[0]["status"]
 
@@ -51,6 +52,24 @@ async def test_an_ordinary_request_passes() -> None:
 )
 async def test_a_host_that_is_not_exactly_ours_is_refused(host: str) -> None:
     assert await status_of(request(headers={"host": host})) == 421
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "mcp.example.com"}, 200),
+        ({"host": "MCP.example.com", "origin": "https://mcp.example.com"}, 200),
+        ({"host": "mcp.example.com", "origin": "https://other.example.com"}, 403),
+        ({"host": "mcp.example.com:8765"}, 421),
+        ({"host": HOST, "origin": f"https://{HOST}"}, 403),
+    ],
+)
+async def test_a_load_balancers_name_is_served_exactly_as_the_settings_have_it(
+    headers: dict[str, str], status: int
+) -> None:
+    guard = HttpGuard(_passes, frozenset({HOST}), public_hosts=frozenset({"mcp.example.com"}))
+
+    assert await status_of(request(headers=headers), guard) == status
 
 
 async def test_a_request_without_a_host_or_with_two_is_refused() -> None:
