@@ -220,6 +220,7 @@ class Adapter:
             params,
             lambda context: self.gateway.call(name, arguments, context),
             lambda: preflight.definition_of(name, arguments, rights),
+            lambda: preflight.only_reads(name, arguments, rights),
         )
         if isinstance(outcome, types.InputRequiredResult):
             return outcome

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-FENCES = "fences"
-"""The counter of all leases."""
 _ACQUIRE = """
 local current = redis.call('GET', KEYS[1])
 if current and string.match(current, '^(%d+):') ~= ARGV[3] then return {0, current} end
@@ -20,12 +18,12 @@ local fence = redis.call('INCR', KEYS[2])
 local floor = tonumber(redis.call('TIME')[1]) * 1000
 if fence < floor then
   fence = floor
-  redis.call('SET', KEYS[2], string.format('%.0f', fence))
 end
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'EX', 86400)
 redis.call('SET', KEYS[1], string.format('%.0f', fence) .. ':' .. ARGV[2], 'PX', ARGV[1])
 return {fence, ''}
 """
-# The floor: a Redis that has lost everything does not count from 1 again.
+# The floor is the time: a Redis that has lost everything, or the counter a day later, does not count from 1 again.
 _RENEW = """
 local current = redis.call('GET', KEYS[1])
 if not current or string.match(current, '^(%d+):') ~= ARGV[3] then return 0 end
@@ -40,13 +38,11 @@ return redis.call('DEL', KEYS[1])
 
 
 class Scripts(Protocol):
-    """The shared state, as far as leases need it. Keys are without the prefix of the installation."""
+    """The shared state, as far as leases need it: `state.redis.RedisConnection`."""
 
-    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
+    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int] = ()) -> Any:
         """Raises `ToolError(IO)` if the state cannot be reached."""
         ...
-
-    async def read_all(self, keys: Sequence[str]) -> list[str | None]: ...
 
 
 def elapsed_s() -> float:
@@ -57,11 +53,18 @@ def elapsed_s() -> float:
 
 
 class Lease:
-    """One name, as one process sees it. `key` is in the shared state; `ttl_s` is how long it lasts unrenewed."""
+    """One name, as one process sees it: `key` in the shared state, with the counter of fencing numbers `fence_key` of
+    the same group of keys. `ttl_s` is how long it lasts unrenewed.
 
-    def __init__(self, state: Scripts, key: str, ttl_s: float, *, clock: Callable[[], float] = elapsed_s) -> None:
+    Its methods raise `ToolError(IO)` if the state cannot be reached.
+    """
+
+    def __init__(
+        self, state: Scripts, key: str, fence_key: str, ttl_s: float, *, clock: Callable[[], float] = elapsed_s
+    ) -> None:
         self._state = state
         self._key = key
+        self._fence_key = fence_key
         self._ttl_ms = int(ttl_s * 1000)
         self._clock = clock
         self._held_until_s = 0.0
@@ -78,7 +81,9 @@ class Lease:
         a holder that is known to be gone."""
         asked_s = self._clock()
         self.fence = 0
-        fence, current = await self._state.run_script(_ACQUIRE, [self._key, FENCES], [self._ttl_ms, value, instead_of])
+        fence, current = await self._state.run_script(
+            _ACQUIRE, [self._key, self._fence_key], [self._ttl_ms, value, instead_of]
+        )
         if not fence:
             return read_holder(current)
         self.fence = int(fence)

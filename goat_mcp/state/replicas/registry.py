@@ -14,18 +14,25 @@ from typing import Any, Protocol
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.redis.keys import key
 from goat_mcp.state.replicas.lease import Lease, Scripts, elapsed_s, read_holder
 from goat_mcp.state.replicas.replica import Replica
 
 RENEWALS_IN_A_LEASE = 3
-_NAMES = "replicas"
-_LIST = """
+_GROUP = "replicas"
+_READ = """
 redis.call('SADD', KEYS[1], ARGV[1])
-return redis.call('SMEMBERS', KEYS[1])
-"""
-_FORGET = """
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SREM', KEYS[1], ARGV[1]) end
-return 0
+local found = {}
+for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local entry = redis.call('GET', ARGV[2] .. name)
+  if entry then
+    found[#found + 1] = name
+    found[#found + 1] = entry
+  elseif name ~= ARGV[1] then
+    redis.call('SREM', KEYS[1], name)
+  end
+end
+return found
 """
 
 
@@ -53,7 +60,7 @@ class ReplicaRegistry:
         self._state = state
         self._keys = keys
         self._warn = warn
-        self._lease = Lease(state, _key(me.name), lease_s, clock=clock)
+        self._lease = Lease(state, _entry_key(me.name), key(_GROUP, "fence"), lease_s, clock=clock)
         self._live: dict[str, Replica] = {}
         self._gone: dict[tuple[str, int], anyio.Event] = {}
         self._reading = anyio.Lock()
@@ -153,13 +160,13 @@ class ReplicaRegistry:
             await self._read()
 
     async def _read(self) -> None:
-        names: Sequence[str] = await self._state.run_script(_LIST, [_NAMES], [self.me.name])
-        entries = await self._state.read_all([_key(name) for name in names])
+        texts: Sequence[str] = await self._state.run_script(
+            _READ, [key(_GROUP, "names")], [self.me.name, _entry_key("")]
+        )
         found: dict[str, Replica] = {}
-        for name, entry in zip(names, entries, strict=True):
-            if entry is None:
-                await self._state.run_script(_FORGET, [_NAMES, _key(name)], [name])
-            elif (replica := Replica.read(*read_holder(entry), self._keys)) is not None and replica.name == name:
+        for name, entry in zip(texts[::2], texts[1::2], strict=True):
+            replica = Replica.read(*read_holder(entry), self._keys)
+            if replica is not None and replica.name == name:
                 found[name] = replica
         self._live = found
         for (name, fence), gone in list(self._gone.items()):
@@ -175,5 +182,5 @@ class ReplicaRegistry:
         await self._gone.setdefault((replica.name, replica.fence), anyio.Event()).wait()
 
 
-def _key(name: str) -> str:
-    return f"replica:{name}"
+def _entry_key(name: str) -> str:
+    return key(_GROUP, "entry", name)

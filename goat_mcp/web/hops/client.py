@@ -72,7 +72,7 @@ class HopClient:
 
         hop = Hop(method, path, headers, sha256(body), principal, self._me().name, to.name, to.fence)
         request = self._open().build_request(
-            method, f"{to.url}{HOP_PREFIX}{path}", headers={**headers, HOP_HEADER: self._keys.seal(hop)}, content=body
+            method, f"{to.url}{HOP_PREFIX}{path}", headers={HOP_HEADER: self._keys.seal(hop)}, content=body
         )
         try:
             response = await self._open().send(request, stream=True)

@@ -32,8 +32,8 @@ class HopRefused(Exception):
 class Hop:
     """What is signed. `principal` is who the sender has recognized by the client's token; None without tokens.
 
-    `target` and `fence` are the name and the fencing number of the process that it is for. `headers` are the ones that
-    travel, in small letters.
+    `target` and `fence` are the name and the fencing number of the process that it is for. `headers` are those of the
+    request, in small letters: only the ones here count.
     """
 
     method: str
@@ -48,8 +48,7 @@ class Hop:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def text(self) -> bytes:
-        facts = {name: value for name, value in vars(self).items() if name != "headers"}
-        return json.dumps({**facts, "headers": dict(self.headers)}, sort_keys=True).encode()
+        return json.dumps(vars(self), sort_keys=True).encode()
 
 
 class HopKeys:
@@ -59,7 +58,7 @@ class HopKeys:
         self._keys = [hmac.new(secret, _LABEL, "sha256").digest() for secret in secrets_of_state]
 
     def seal(self, hop: Hop) -> str:
-        """What travels in a header: the hop, but for its headers and body, and the signature of all."""
+        """What travels in a header: the hop and its signature."""
         text = hop.text()
         return f"{base64.urlsafe_b64encode(text).decode()}.{_signature(self._keys[0], text)}"
 
