@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit compiled-tests surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium conformance conformance-suite clean
+.PHONY: setup demo test test-all unit compiled-tests surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium redis conformance conformance-suite clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and "goat-mcp needs Python 3.11 or newer; %s is %s. \
   Name another one: make demo PYTHON=python3.12" % (sys.executable, sys.version.split()[0]))
@@ -76,7 +76,7 @@ test-all: setup
 unit: setup surroundings
 	@$(BIN)/python -m scripts.run_tests -n $(WORKERS) --dist loadgroup
 
-surroundings: node conformance-suite bubblewrap openssh chromium
+surroundings: node conformance-suite bubblewrap openssh chromium redis
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
 NODE_STAMP := $(NODE_TESTS)/node_modules/.ready
@@ -120,6 +120,16 @@ openssh: | bubblewrap
 	    { apt-get update -qq && apt-get install -y -qq openssh-server openssh-client; }; } >/dev/null; \
 	else echo "no openssh-server here: tests of ssh_bash that need it will be skipped"; fi
 	@if [ "$$(id -u)" = 0 ] && test -x /usr/sbin/sshd; then mkdir -p /run/sshd; fi
+
+# The shared state of several servers, from the system's packages; without it those tests are skipped, saying so. Where
+# the package would also start one that listens (systemd runs), it is left to you.
+redis: | chromium
+	@if command -v redis-server >/dev/null || command -v valkey-server >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; then \
+	  echo "installing redis-server ..."; \
+	  { apt-get install -y -qq redis-server || { apt-get update -qq && apt-get install -y -qq redis-server; }; } >/dev/null || \
+	  echo "redis-server cannot be installed here: tests of the shared state will be skipped"; \
+	else echo "no redis-server here: tests of the shared state will be skipped"; fi
 
 # The browser that tests of the page drive, from the system's packages; without it those tests are skipped, saying so.
 chromium: | openssh

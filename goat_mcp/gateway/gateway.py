@@ -199,6 +199,7 @@ class Gateway:
                     await self.services.end_children()
                     await self.declared.close()
                     await self.last_runs.note(self.upstreams)
+                    await self.services.leave_shared_state()
                 group.cancel_scope.cancel()
         self._remove_program_tools()
         self.services.close()

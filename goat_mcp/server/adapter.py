@@ -38,7 +38,6 @@ from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls
-from goat_mcp.state.database import UsedTokens
 
 _LISTS = {
     "tools/list": ("tools", "name"),
@@ -130,8 +129,8 @@ class Adapter:
     """Whether who connects holds lists of a process before this one (`server.restart`)."""
 
     def __post_init__(self) -> None:
-        used = UsedTokens(self.gateway.database, self.suspended_for_s)
-        self.suspended = SuspendedCalls(self.suspended_for_s, None if self.transport == "stdio" else used.first_use)
+        tokens = None if self.transport == "stdio" else self.gateway.services.one_time_tokens(self.suspended_for_s)
+        self.suspended = SuspendedCalls(self.suspended_for_s, tokens)
         self._who = CallerIdentity(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
         self._roots = RootsRequest(self.gateway, self.transport)
         self._requests = Requests(self._who, self.suspended)
@@ -184,8 +183,10 @@ class Adapter:
         """Over HTTP the next request may come to another process that serves the same state directory."""
         if self.transport == "stdio":
             return RequestStateSecurity.ephemeral(ttl=self.suspended_for_s)
-        key = read_or_create_token(self.gateway.state.folder("http") / "request-state.key")
-        return RequestStateSecurity(keys=[key], ttl=self.suspended_for_s)
+        keys = self.gateway.services.shared_keys or [
+            read_or_create_token(self.gateway.state.folder("http") / "request-state.key")
+        ]
+        return RequestStateSecurity(keys=keys, ttl=self.suspended_for_s)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run what belongs to no request, until cancelled: notices of changes, and calls that wait for an answer."""

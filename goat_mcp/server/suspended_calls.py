@@ -30,6 +30,7 @@ from goat_mcp.server.client_channel import (
     RawAnswer,
     parsed,
 )
+from goat_mcp.state.database import OneTimeTokens
 
 KEPT_S = 300.0
 """ERA-5. The SDK's seal on a state lasts as long."""
@@ -42,8 +43,6 @@ MAX_ROUNDS = 10
 
 T = TypeVar("T")
 Body = Callable[["SuspendedCall"], Awaitable[T]]
-FirstUse = Callable[[str], Awaitable[bool]]
-"""Whether a token is shown for the first time, to whatever process."""
 Pin = Callable[[], str]
 """What stands for what a call would run, as that is now."""
 PARKED_CALL_LOST = "parked_call_lost"
@@ -215,10 +214,10 @@ class SuspendedCall(ClientChannel):
 class SuspendedCalls:
     """All calls of one server that have asked and not been answered. If they are too many, some are given up."""
 
-    def __init__(self, kept_s: float = KEPT_S, first_use: FirstUse | None = None) -> None:
-        """`first_use` is needed if other processes can open what this one has sealed."""
+    def __init__(self, kept_s: float = KEPT_S, tokens: OneTimeTokens | None = None) -> None:
+        """`tokens` are needed if other processes can open what this one has sealed."""
         self._kept_s = kept_s
-        self._first_use = first_use
+        self._tokens = tokens
         self._suspended: dict[str, SuspendedCall] = {}
         self._group: anyio.abc.TaskGroup | None = None
         self._none_begun: anyio.Event | None = None
@@ -309,8 +308,8 @@ class SuspendedCalls:
         return call
 
     async def _is_open(self, token: str, mark: str) -> bool:
-        if mark and self._first_use is not None:
-            return await self._first_use(token)
+        if mark and self._tokens is not None:
+            return await self._tokens.use(token)
         return token in self._suspended
 
     async def _until_stop(self, call: SuspendedCall) -> Any:
@@ -322,6 +321,12 @@ class SuspendedCalls:
         if isinstance(stop, Done):
             return stop.result
         token = secrets.token_urlsafe(16)
+        if call.mark and self._tokens is not None:
+            try:
+                await self._tokens.issue(token)
+            except BaseException:
+                call.cancel()
+                raise
         self._suspended[token] = call
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
         self._make_room(call.principal)

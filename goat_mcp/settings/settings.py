@@ -29,6 +29,7 @@ from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_o
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.state.options import StateOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 from goat_mcp.upstreams.config.entry import ShareSetting
 from goat_mcp.web.options import WebOptions
@@ -37,7 +38,7 @@ if TYPE_CHECKING:  # loaded if there is such a file
     from goat_mcp.state.trust.project import ProjectSay
 
 ENV_PREFIX = "GOAT_MCP_"
-SECRET_NAMES = frozenset({"key", "token", "app_token", "password"})
+SECRET_NAMES = frozenset({"key", "previous_key", "token", "app_token", "password"})
 
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_many)]
@@ -151,6 +152,7 @@ class Settings(SandboxOptions):
     profile: str = ""
     profile_of_client: Mapping[str, str] = {}
     audit: AuditSettings = default_part()
+    state: StateOptions = default_part()
     limits: LimitSettings = default_part()
     http: HttpSettings = default_part()
     ui: UiSettings = default_part()

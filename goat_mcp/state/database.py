@@ -225,20 +225,33 @@ def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
-class UsedTokens:
-    """Remembers each for `lifetime_s`: after that it has to have expired by itself."""
+class OneTimeTokens(Protocol):
+    """Tokens that are good for one use, by whatever process."""
+
+    async def issue(self, token: str) -> None:
+        """Raises `ToolError(IO)` if it could not be used later."""
+        ...
+
+    async def use(self, token: str) -> bool:
+        """Whether it is good, which it never is again. Raises `ToolError(IO)` if that cannot be known."""
+        ...
+
+
+class DatabaseTokens:
+    """Remembers each that was used for `lifetime_s`: after that it has to have expired by itself."""
 
     def __init__(self, database: Database, lifetime_s: float) -> None:
         self._database = database
         self._lifetime_s = lifetime_s
 
-    async def first_use(self, token: str) -> bool:
-        """Whether nobody has shown this token before. Raises `ToolError(IO)` if that cannot be known."""
+    async def issue(self, token: str) -> None:
+        """Nothing to keep: whoever shows it has it sealed from us."""
 
-        def use(connection: Connection) -> bool:
+    async def use(self, token: str) -> bool:
+        def work(connection: Connection) -> bool:
             now_s = time.time()
             connection.execute("DELETE FROM used_tokens WHERE used_at_s < ?", (now_s - 2 * self._lifetime_s,))
             added = connection.execute("INSERT OR IGNORE INTO used_tokens VALUES (?, ?)", (token, now_s))
             return added.rowcount == 1
 
-        return await self._database.write(use)
+        return await self._database.write(work)

@@ -24,9 +24,10 @@ from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.settings.settings import Settings
 from goat_mcp.settings.view import ConfigView
 from goat_mcp.state.call_log import CallLog
-from goat_mcp.state.database import Database
+from goat_mcp.state.database import Database, DatabaseTokens, OneTimeTokens
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.redis.shared_state import SharedState
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.session_settings import ConfigStore, DatabaseConfigStore, SessionSettings
 from goat_mcp.state.sessions import Sessions
@@ -101,12 +102,14 @@ class Services:
         )
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
-        self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self.directories.first, self.announcements)
+        self.shared = SharedState.of(settings.state, self.references)
+        shared = self.shared
+        todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
+        self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
         self.config_view = ConfigView(settings)
-        self.session_settings = SessionSettings(
-            config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
-        )
+        config_store = config_store or (DatabaseConfigStore(self.database) if shared is None else shared.settings())
+        self.session_settings = SessionSettings(config_store, self.config_view.check, self.telemetry.warning)
         self.audit = audit_log(settings.audit, state, self.workspace.roots, self.redactor, self.telemetry)
         self.tasks = Lazy(self._tasks)
         self.sandbox = Lazy(self._sandbox)
@@ -154,6 +157,19 @@ class Services:
             await tasks.stop_all()
         if (sandbox := self.sandbox.made) is not None:
             await sandbox.close()
+
+    def one_time_tokens(self, lifetime_s: float) -> OneTimeTokens:
+        """For what may be answered once, to whatever process that has the same state."""
+        return DatabaseTokens(self.database, lifetime_s) if self.shared is None else self.shared.tokens(lifetime_s)
+
+    @property
+    def shared_keys(self) -> list[str]:
+        """The secrets that all replicas of this server have, the one to seal with first; none for a server alone."""
+        return [] if self.shared is None else self.shared.keys
+
+    async def leave_shared_state(self) -> None:
+        if self.shared is not None:
+            await self.shared.connection.close()
 
     def close(self) -> None:
         """After the last call."""

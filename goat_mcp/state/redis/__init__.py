@@ -1,0 +1,1 @@
+"""State that several servers share, in Redis or Valkey (design D19, design/0032)."""
