@@ -67,7 +67,9 @@ class Requests:
             principal, owner, *_ = self._who.of(ctx)
             if params.request_state is not None:
                 answers = params.input_responses or {}
-                return await self._suspended.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin, only_reads=only_reads)
+                return await self._suspended.resume(
+                    ctx, owner, principal, params.request_state, answers, body, pin=pin, only_reads=only_reads
+                )
             asked = ctx.session.client_capabilities
             if asked is None or not (asked.sampling or asked.elicitation or asked.roots):
                 return await body(DirectChannel(ctx))

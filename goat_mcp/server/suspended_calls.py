@@ -290,9 +290,7 @@ class SuspendedCalls:
             what = "this question was answered before, or has expired"
         then = "call again" if only_reads else "the call may have taken effect: look before you call again"
         effects = "none" if only_reads else "possible"
-        return MCPError(
-            types.INVALID_PARAMS, f"{what}; {then}", {"reason": PARKED_CALL_LOST, "effects": effects}
-        )
+        return MCPError(types.INVALID_PARAMS, f"{what}; {then}", {"reason": PARKED_CALL_LOST, "effects": effects})
 
     async def none_begun(self) -> None:
         """Wait until no call is left that has done something and waits: another process could not start it again."""

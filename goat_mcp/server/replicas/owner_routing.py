@@ -24,11 +24,11 @@ from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.sessions import has_sessions
 from goat_mcp.server.replicas.gate import HOP
 from goat_mcp.server.replicas.relay import Relay, session_not_found
+from goat_mcp.server.suspended_calls import PARKED_CALL_LOST
 from goat_mcp.state.replicas.replica import Replica
 from goat_mcp.web.hops.client import ReplicaUnreachable
 
 REPLICA_LOST = "replica_lost"
-PARKED_CALL_LOST = "parked_call_lost"
 _SESSION = MCP_SESSION_ID_HEADER.encode()
 _TRY_AGAIN = Refusal(503, "the replica of this request cannot be reached now; try again", ((b"retry-after", b"1"),))
 
@@ -39,7 +39,7 @@ class OwnerRouting:
 
     app: ASGIApp
     relay: Relay
-    owner_of_state: Callable[[str], str]
+    replica_of_state: Callable[[str], str]
     """The name in a sealed state; empty if there is none, or it cannot be opened."""
     is_leaving: Callable[[], bool]
     needs_token: bool
@@ -79,7 +79,7 @@ class OwnerRouting:
                 await Response(session_not_found(), 404, media_type="application/json")(scope, receive, send)
 
     async def _without_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = "" if HOP in scope else self.owner_of_state(_state_of(scope))
+        name = "" if HOP in scope else self.replica_of_state(_state_of(scope))
         try:
             other = await self.relay.registry.find(name) if name else self._instead(scope)
         except ToolError:
@@ -92,9 +92,7 @@ class OwnerRouting:
         if going_on is not None:
             await self.app(scope, going_on, send)  # it says what is known of a lost call
 
-    async def _asked(
-        self, other: Replica, reason: str, scope: Scope, receive: Receive, send: Send
-    ) -> Receive | None:
+    async def _asked(self, other: Replica, reason: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Have another replica answer. None if the client has its answer; if nobody is there, how to receive the
         request again."""
         body = (await receive()).get("body", b"")  # it has been read whole

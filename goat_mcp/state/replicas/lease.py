@@ -40,8 +40,8 @@ return redis.call('DEL', KEYS[1])
 class Scripts(Protocol):
     """The shared state, as far as leases need it: `state.redis.RedisConnection`."""
 
-    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int] = ()) -> Any:
-        """Raises `ToolError(IO)` if the state cannot be reached."""
+    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
+        """Keys are without the prefix of the installation. Raises `ToolError(IO)` if the state cannot be reached."""
         ...
 
 
@@ -53,8 +53,8 @@ def elapsed_s() -> float:
 
 
 class Lease:
-    """One name, as one process sees it: `key` in the shared state, with the counter of fencing numbers `fence_key` of
-    the same group of keys. `ttl_s` is how long it lasts unrenewed.
+    """One name, as one process sees it: `key` in the shared state, and `fence_key` with the counter of fencing numbers.
+    `ttl_s` is how long it lasts unrenewed.
 
     Its methods raise `ToolError(IO)` if the state cannot be reached.
     """

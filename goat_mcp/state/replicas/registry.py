@@ -14,17 +14,16 @@ from typing import Any, Protocol
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.state.redis.keys import key
 from goat_mcp.state.replicas.lease import Lease, Scripts, elapsed_s, read_holder
 from goat_mcp.state.replicas.replica import Replica
 
 RENEWALS_IN_A_LEASE = 3
-_GROUP = "replicas"
+_NAMES, _ENTRY, _FENCE = "replicas:names", "replicas:entry:", "replicas:fence"
 _READ = """
 redis.call('SADD', KEYS[1], ARGV[1])
 local found = {}
 for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local entry = redis.call('GET', ARGV[2] .. name)
+  local entry = redis.call('GET', KEYS[2] .. name)
   if entry then
     found[#found + 1] = name
     found[#found + 1] = entry
@@ -60,7 +59,7 @@ class ReplicaRegistry:
         self._state = state
         self._keys = keys
         self._warn = warn
-        self._lease = Lease(state, _entry_key(me.name), key(_GROUP, "fence"), lease_s, clock=clock)
+        self._lease = Lease(state, _ENTRY + me.name, _FENCE, lease_s, clock=clock)
         self._live: dict[str, Replica] = {}
         self._gone: dict[tuple[str, int], anyio.Event] = {}
         self._reading = anyio.Lock()
@@ -160,9 +159,7 @@ class ReplicaRegistry:
             await self._read()
 
     async def _read(self) -> None:
-        texts: Sequence[str] = await self._state.run_script(
-            _READ, [key(_GROUP, "names")], [self.me.name, _entry_key("")]
-        )
+        texts: Sequence[str] = await self._state.run_script(_READ, [_NAMES, _ENTRY], [self.me.name])
         found: dict[str, Replica] = {}
         for name, entry in zip(texts[::2], texts[1::2], strict=True):
             replica = Replica.read(*read_holder(entry), self._keys)
@@ -180,7 +177,3 @@ class ReplicaRegistry:
         if current is None or current.fence != replica.fence:
             return
         await self._gone.setdefault((replica.name, replica.fence), anyio.Event()).wait()
-
-
-def _entry_key(name: str) -> str:
-    return key(_GROUP, "entry", name)

@@ -70,7 +70,7 @@ class HopKeys:
             shown = signature.encode("ascii")
         except ValueError:
             raise HopRefused("unreadable") from None
-        if not any([hmac.compare_digest(_signature(key, text).encode(), shown) for key in self._keys]):
+        if not any(hmac.compare_digest(_signature(key, text).encode(), shown) for key in self._keys):
             raise HopRefused("not signed with a key of this installation")
         try:
             return Hop(**cast("dict[str, Any]", json.loads(text)))
