@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from goat_mcp.core import platform
 from goat_mcp.state.own_file import make_own_folder
+
+if TYPE_CHECKING:
+    from goat_mcp.state.redis.shared_state import SharedState
 
 STATE_DIR_VARIABLE = "GOAT_MCP_STATE_DIR"
 
 
 @dataclass(frozen=True)
 class StateDirectory:
-    """Paths below the state directory. Folders are created 0700 when first asked for."""
+    """Paths below the state directory. Folders are created 0700 when first asked for.
+
+    `shared`: what several servers share is there instead (`state.url`).
+    """
 
     path: Path
+    shared: SharedState | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def default(cls) -> StateDirectory:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.redis.address import RedisAddress
@@ -42,6 +42,7 @@ class RedisConnection:
         """Why the last time failed, if it did."""
         self._prefix = f"{{{prefix}}}:"
         self._client: Any = None
+        self._blocking: Any = None
 
     def key(self, *parts: str) -> str:
         """A whole key: the prefix, and the parts with colons between them."""
@@ -50,11 +51,28 @@ class RedisConnection:
     async def ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run `work` with redis-py's client; keys in it are whole (`key`). Raises `ToolError(IO)` if the shared state
         does not answer: whether it has done what it was asked is not known then."""
+        with self._asking():
+            return await work(self._connected())
+
+    def ask_here(self, work: Callable[[Client], T]) -> T:
+        """As `ask`, with redis-py's blocking client, in the thread of the caller."""
+        with self._asking():
+            if self._blocking is None:
+                self._blocking = _blocking_client(self.address)
+            return work(self._blocking)
+
+    def run_script_here(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
+        """As `run_script`, in the thread of the caller."""
+        whole = [self.key(key) for key in keys]
+        return self.ask_here(lambda client: client.register_script(script)(keys=whole, args=list(arguments)))
+
+    @contextmanager
+    def _asking(self) -> Generator[None]:
         from redis.exceptions import RedisError
 
         self.asked += 1
         try:
-            answer = await work(self._connected())
+            yield
         except (RedisError, OSError, TimeoutError) as problem:
             self.problem = f"{type(problem).__name__}: {problem}"[:300]
             raise ToolError(
@@ -63,7 +81,6 @@ class RedisConnection:
                 "Try again; if it goes on, tell the operator to look at the Redis of state.url.",
             ) from None
         self.problem = ""
-        return answer
 
     async def ping(self) -> float:
         """How long an answer takes, in ms. Raises `ToolError(IO)`."""
@@ -132,6 +149,13 @@ class RedisConnection:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+        self.close_here()
+
+    def close_here(self) -> None:
+        """The blocking one of its clients."""
+        blocking, self._blocking = self._blocking, None
+        if blocking is not None:
+            blocking.close()
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -140,9 +164,22 @@ class RedisConnection:
 
 
 def _client(address: RedisAddress) -> Any:
-    from redis.asyncio import Redis, RedisCluster, Sentinel
+    import redis.asyncio
     from redis.asyncio.cluster import ClusterNode
     from redis.asyncio.retry import Retry
+
+    return _made(address, redis.asyncio, ClusterNode, Retry)
+
+
+def _blocking_client(address: RedisAddress) -> Any:
+    import redis
+    from redis.cluster import ClusterNode
+    from redis.retry import Retry
+
+    return _made(address, redis, ClusterNode, Retry)
+
+
+def _made(address: RedisAddress, library: Any, node: Any, retry: Any) -> Any:
     from redis.backoff import NoBackoff
 
     common: dict[str, Any] = {
@@ -156,14 +193,14 @@ def _client(address: RedisAddress) -> Any:
     }
     # Once more, for a connection that the server has ended meanwhile. More patience would make whoever asks wait.
     if address.kind == "cluster":
-        nodes = [ClusterNode(host, port) for host, port in address.hosts]
-        return RedisCluster(startup_nodes=nodes, **common)
-    retry = Retry(NoBackoff(), 1)
+        return library.RedisCluster(startup_nodes=[node(host, port) for host, port in address.hosts], **common)
+    once_more = retry(NoBackoff(), 1)
     if address.kind == "sentinel":
-        sentinels = Sentinel(list(address.hosts), sentinel_kwargs={"ssl": address.tls, **_timeouts()}, **common)
-        return cast("Any", sentinels).master_for(address.name, retry=retry)
+        to_sentinels = {"ssl": address.tls, **_timeouts()}
+        sentinels = library.Sentinel(list(address.hosts), sentinel_kwargs=to_sentinels, **common)
+        return sentinels.master_for(address.name, retry=once_more)
     host, port = address.hosts[0]
-    return Redis(host=host, port=port, db=address.database, retry=retry, **common)
+    return library.Redis(host=host, port=port, db=address.database, retry=once_more, **common)
 
 
 def _timeouts() -> dict[str, float]:
