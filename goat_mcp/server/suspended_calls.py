@@ -194,6 +194,9 @@ class SuspendedCalls:
         self._suspended: dict[str, SuspendedCall] = {}
         self._group: anyio.abc.TaskGroup | None = None
 
+    def __len__(self) -> int:
+        return len(self._suspended)
+
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Be the home of all calls until cancelled."""
         async with anyio.create_task_group() as self._group:

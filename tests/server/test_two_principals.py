@@ -456,6 +456,8 @@ IN_MEMORY = {
     "agents/records:AgentFacts.worktree": "a field of a record",
     "agents/agent_types:AgentTypes.types": "files of the workspace",
     "calls/concurrency_limiter:CallLimiter._away": OWN,
+    "calls/observability/call_metrics:CallMetrics._rows": "names of tools; for the operator",
+    "calls/observability/call_metrics:CallMetrics._errors": "counts by tool; for the operator",
     "calls/concurrency_limiter:CallLimiter._of_depth": "counts",
     "files/changes/staged_files:SessionStage._ids": "by session",
     "calls/extensions/extension_points:Steps._hidden": "by session",
@@ -476,6 +478,8 @@ IN_MEMORY = {
     "server/stdio/frame_writer:FrameWriter._held_back": "of one connection",
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
     "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
+    "server/identity/jwt_tokens:JwtTokens._checked": "by a token's hash: whose it is",
+    "server/identity/provider_keys:ProviderKey._loaded": "public keys",
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     **dict.fromkeys(
         ("server/http/session_calls:CallsOfSession.running", "server/http/session_calls:CallsOfSession.questions"),

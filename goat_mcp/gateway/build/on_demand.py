@@ -20,6 +20,7 @@ from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tracing import is_traced
 from goat_mcp.gateway.build.extensions import UserCode
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.server_visibility import ServerVisibility
@@ -118,6 +119,7 @@ class OnDemand:
     def _pipeline(self) -> Pipeline:
         from goat_mcp.calls.concurrency_limiter import CallLimiter
         from goat_mcp.calls.hooks import Hooks
+        from goat_mcp.calls.observability.call_spans import CallSpans
         from goat_mcp.calls.permissions.permission import Permission
         from goat_mcp.calls.permissions.remembered import RememberedRules
         from goat_mcp.calls.pipeline import Pipeline
@@ -126,6 +128,7 @@ class OnDemand:
         s, settings, user_code = self._services, self._services.settings, self._user_code
         events = self.session_events()
         begins_sessions = (events.around,) if events is not None else ()
+        tracing = (CallSpans(),) if settings.tracing.endpoint or is_traced() else ()
         wrapping = [extension for extension in user_code.extensions if extension.function is not None]
 
         def shell_directory(ctx: ToolContext, workdir: str) -> str:
@@ -157,8 +160,9 @@ class OnDemand:
             redactor=s.redactor,
             session_settings=s.session_settings,
             calls=s.calls,
+            metrics=s.metrics,
             hooks=replace(user_code.functions or Hooks(), programs=user_code.programs),
-            layers=(*begins_sessions, *wrapping),
+            layers=(*tracing, *begins_sessions, *wrapping),
             steps=user_code.steps,
             with_mail=self._with_mail,
             max_chars=settings.output.max_chars,

@@ -19,6 +19,7 @@ from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
 from goat_mcp.gateway.build.audit import audit_log
+from goat_mcp.gateway.build.observability import call_metrics, check_tracing
 from goat_mcp.gateway.build.working_directories import WorkingDirectories, check_state, scope_of
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
@@ -107,6 +108,8 @@ class Services:
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
+        check_tracing(settings.tracing)
+        self.metrics = call_metrics(settings.metrics) if serves_http else None
         self.config_view = ConfigView(settings)
         config_store = config_store or (DatabaseConfigStore(self.database) if shared is None else shared.settings())
         self.session_settings = SessionSettings(config_store, self.config_view.check, self.telemetry.warning)
