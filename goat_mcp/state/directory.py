@@ -7,18 +7,29 @@ take as they are. Its import adds 7 ms to every start.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from goat_mcp.core import platform
 from goat_mcp.state.own_file import make_own_folder
 
-if TYPE_CHECKING:
-    from goat_mcp.state.redis.shared_state import SharedState
-
 STATE_DIR_VARIABLE = "GOAT_MCP_STATE_DIR"
+
+
+class SharedTables(Protocol):
+    """Tables that several servers share, as stores need them."""
+
+    @property
+    def machine(self) -> str:
+        """Names this machine among them."""
+        ...
+
+    def table(self, name: str, schema: Sequence[str]) -> Any:
+        """A `database.Table`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,7 @@ class StateDirectory:
     """
 
     path: Path
-    shared: SharedState | None = field(default=None, compare=False, repr=False)
+    shared: SharedTables | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def default(cls) -> StateDirectory:
