@@ -478,6 +478,8 @@ IN_MEMORY = {
     "server/stdio/frame_writer:FrameWriter._held_back": "of one connection",
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
     "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
+    "server/identity/jwt_tokens:JwtTokens._checked": "by a token's hash: whose it is",
+    "server/identity/provider_keys:ProviderKey._loaded": "public keys",
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     **dict.fromkeys(
         ("server/http/session_calls:CallsOfSession.running", "server/http/session_calls:CallsOfSession.questions"),
@@ -489,6 +491,11 @@ IN_MEMORY = {
     "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
     "server/calling_client:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
+    "server/replicas/gate:HopPrincipals._admitted": "by a random token of one request",
+    "server/replicas/this_replica:ThisReplica.apps": "what is served, of nobody",
+    "state/replicas/registry:ReplicaRegistry._gone": "by replica, of nobody",
+    "state/replicas/registry:ReplicaRegistry._live": "by replica, of nobody",
+    "web/hops/signature:HopChecks._seen": "by the random mark of one request",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
     "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",
     **dict.fromkeys(
