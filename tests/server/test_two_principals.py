@@ -491,6 +491,11 @@ IN_MEMORY = {
     "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
     "server/calling_client:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
+    "server/replicas/gate:HopPrincipals._admitted": "by a random token of one request",
+    "server/replicas/this_replica:ThisReplica.apps": "what is served, of nobody",
+    "state/replicas/registry:ReplicaRegistry._gone": "by replica, of nobody",
+    "state/replicas/registry:ReplicaRegistry._live": "by replica, of nobody",
+    "web/hops/signature:HopChecks._seen": "by the random mark of one request",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
     "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",
     **dict.fromkeys(

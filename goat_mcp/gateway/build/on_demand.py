@@ -24,7 +24,6 @@ from goat_mcp.core.tracing import is_traced
 from goat_mcp.gateway.build.extensions import UserCode
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.server_visibility import ServerVisibility
-from goat_mcp.processes.process_table import this_process
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import config_folder
 from goat_mcp.state.trust import FILE_NAME as SETTINGS_FILE
@@ -179,13 +178,15 @@ class OnDemand:
 
     async def revoke_grant(self, id: str) -> bool:
         """Take back the rules that an approval granted to a session of this process; False if it granted none here."""
+        store = self._services.approvals()
         try:
-            found = await anyio.to_thread.run_sync(self._services.approvals().find, id)
+            found = await anyio.to_thread.run_sync(store.find, id)
         except ToolError:
             return False
         process, _, session_key = found.request.session.partition("/")
         rules = found.verdict.rules if found.verdict is not None else ()
-        return process == this_process() and self._services.modes.revoke(session_key, rules)
+        is_ours = process == store.processes.of_session(session_key)
+        return is_ours and self._services.modes.revoke(session_key, rules)
 
     async def _with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         """A call's result and the mail for its session. There is none before a call has needed agents."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,21 +72,22 @@ class Services:
         """Without stores, todos and changed settings are in the state directory's database. Raises `BrokenSettings`."""
         check_state(state)
         self.settings = settings
+        self.redactor = Redactor(secrets_among(os.environ))
         self.rules = rules
-        self.state = state
+        self.references = SecretReferences(redactor=self.redactor, state=state)
+        self.shared = shared = SharedState.of(settings.state, self.references)
+        self.state = state = replace(state, shared=shared)
         self.serves_http = serves_http
         self.page_url = ""
         """Where this process serves the page, if it does."""
         self.how_started = ""
         """`resident`, or why a server over stdio has a process of its own."""
         self._runs_unasked = runs_unasked
-        self.redactor = Redactor(secrets_among(os.environ))
         self.telemetry = Telemetry(settings.log_level, self.redactor)
         self.guard = ProcessGuard()
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
-        self.references = SecretReferences(redactor=self.redactor, state=state)
         self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
@@ -104,8 +106,6 @@ class Services:
         )
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
-        self.shared = SharedState.of(settings.state, self.references)
-        shared = self.shared
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
+from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
@@ -28,11 +29,14 @@ from goat_mcp.server.http.body import StrictBody
 from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
 from goat_mcp.server.http.fast_path import HttpFastPath
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
+from goat_mcp.server.http.health import Health
 from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
+from goat_mcp.server.replicas.gate import HopPrincipals
+from goat_mcp.server.replicas.this_replica import ThisReplica
 from goat_mcp.settings.identity import IdentitySettings
 from goat_mcp.settings.settings import LimitSettings, Settings
 
@@ -151,11 +155,26 @@ class HttpServer:
 
     identity: IdentitySettings = field(default_factory=IdentitySettings)
 
+    replica: ThisReplica | None = None
+    """If it is one of several. Set before `serve`."""
+
     def __post_init__(self) -> None:
         self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
+        self._is_stopping = False
         self._sessions = self._connections = FairShares(0)
+
+    @property
+    def port(self) -> int:
+        """0 on a Unix socket."""
+        assert self._socket is not None, "bind() comes first"
+        return 0 if self.address.socket_path is not None else self._socket.getsockname()[1]
+
+    @property
+    def origin(self) -> str:
+        """Like `http://127.0.0.1:8765`; empty on a Unix socket."""
+        return f"http://{_host_text(self.address.host)}:{self.port}" if self.address.socket_path is None else ""
 
     def counts(self) -> dict[str, float]:
         """What is open now, for metrics."""
@@ -180,9 +199,11 @@ class HttpServer:
         self._is_kept = True
         return os.dup(self._socket.fileno())
 
-    def app(self, port: int) -> HttpGuard:
+    def app(self, port: int) -> ASGIApp:
         """The ASGI application as it is served on `port`."""
-        ours = StaticToken(self.token, self.profile_tokens) if self.token is not None else None
+        ours: TokenVerifier | None = StaticToken(self.token, self.profile_tokens) if self.token is not None else None
+        principals = HopPrincipals(ours) if ours is not None and self.replica is not None else None
+        ours = principals or ours
         provider = self._provider(port) if ours is not None and self.identity.is_on else None
         # Tokens of ours alone: hosts that are offered a login would not send the one that they are configured with.
         is_checked_by_sdk = ours is not None and provider is None
@@ -206,6 +227,7 @@ class HttpServer:
             Middleware(PrincipalConnections, needs_token=needs_token),
             Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
+            *self._routing(needs_token=needs_token),
             Middleware(
                 PrincipalSessions,
                 shares=self._sessions,
@@ -219,7 +241,22 @@ class HttpServer:
             page.serve_at(f"http://{_host_text(self.address.host)}:{port}", hosts, is_loopback=self.address.is_loopback)
         public = dict.fromkeys(provider.metadata.paths, provider.metadata) if provider is not None else {}
         public_hosts = self.public_hosts | {urlsplit(self.identity.resource).netloc.lower()} - {""}
-        return HttpGuard(inner, hosts, self._profiles, public_hosts, public, page)
+        guard = HttpGuard(inner, hosts, self._profiles, public_hosts, public, page)
+        app: ASGIApp = guard
+        if self.replica is not None:
+            app = self.replica.gate(app, {MCP_PATH: guard.pass_on}, principals, self.limits.body_bytes)
+        return Health(app, self._why_unready)
+
+    def _routing(self, *, needs_token: bool) -> list[Middleware]:
+        if self.replica is None:
+            return []
+        return [self.replica.routing(self.adapter.replica_of_state, needs_token=needs_token)]
+
+    def _why_unready(self) -> str:
+        """In one word; empty if it should be sent requests."""
+        if self._is_stopping or (self.replica is not None and self.replica.is_leaving):
+            return "leaving"
+        return self.replica.why_unready if self.replica is not None else ""
 
     def _profiles(self) -> Collection[str]:
         """Those that there are now."""
@@ -247,19 +284,17 @@ class HttpServer:
         """Serve the bound address until `stop`. Calls `on_listening` with the URL once clients can connect."""
         assert self._socket is not None, "bind() comes first"
         try:
-            host, port = self.address.host, self.address.port
-            if self.address.socket_path is None:
-                port = self._socket.getsockname()[1]
             self._connections = self._shares(possible_connections(self.limits.connections))
-            self._server = guarded_server(self.app(port), self._connections, self.limits, has_lifespan=True)
+            self._server = guarded_server(self.app(self.port), self._connections, self.limits, has_lifespan=True)
             where = self.address.socket_path
-            on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
+            on_listening(f"unix:{where}" if where else f"{self.origin}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])
         finally:
             self.close()
 
     def stop(self) -> None:
         """Begin a graceful end: open streams get a clean close, then the listener goes."""
+        self._is_stopping = True
         self.adapter.changes.close()
         if self.page is not None:
             self.page.close()
