@@ -19,6 +19,12 @@ from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 OPERATORS = "operators-token-0123456789-0123456789-01"
+ASKABLE: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+}
+"""The `_meta` of a client that shows forms."""
 _META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -34,21 +40,21 @@ class GuardedGoat:
     folder: Path
 
     async def post(
-        self, token: str | None, method: str = "tools/list", path: str = "", **params: Any
+        self, token: str | None, method: str = "tools/list", path: str = "", /, **params: Any
     ) -> httpx2.Response:
         headers = {
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": method,
         }
-        if "name" in params:
-            headers["Mcp-Name"] = params["name"]
+        if name := params.get("name", params.get("uri")):
+            headers["Mcp-Name"] = name
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _META}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": _META, **params}}
         return await self.http.post(self.url + path, json=body, headers=headers)
 
-    async def call(self, token: str, name: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, token: str, name: str, /, **arguments: Any) -> dict[str, Any]:
         answer = await self.post(token, "tools/call", name=name, arguments=arguments)
         assert answer.status_code == 200, answer.text
         result: dict[str, Any] = answer.json()["result"]
