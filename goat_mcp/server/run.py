@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +33,10 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.upstreams import FIRST_LIST_WAIT_S
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
+    from goat_mcp.server.http.drain import Drain
+    from goat_mcp.server.http.metrics import MetricsServer
     from goat_mcp.server.http.server import HttpServer
+    from goat_mcp.server.replicas.this_replica import ThisReplica
     from goat_mcp.server.ui.hosts import Hosts
 
 Check = Callable[[], object]
@@ -99,7 +102,7 @@ def run_http(
 
     Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
     from goat_mcp.server.http.page import MountedPage
-    from goat_mcp.server.http.server import HttpServer, parse_address
+    from goat_mcp.server.http.server import HttpServer, check_identity, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
     handoff = taken_over()
@@ -111,6 +114,8 @@ def run_http(
     token: str | None = None
     files = {name: one.token_file.expanduser() for name, one in settings.profiles.items() if one.token_file}
     of_profiles: dict[str, str] = {}
+    if settings.identity.is_on:
+        check_identity(settings, address, no_token=no_token)
     if no_token:
         if files:
             raise ToolError(
@@ -130,18 +135,46 @@ def run_http(
             say(f"goat-mcp: bearer token of profile {name} in {file}")
     page = MountedPage(gateway, hosts) if settings.ui.enabled else None
     hosts_served = frozenset(settings.http.hosts)
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page, hosts_served)
+    server = HttpServer(
+        Adapter(gateway, "http"),
+        address,
+        token,
+        settings.limits,
+        of_profiles,
+        page,
+        hosts_served,
+        settings.identity,
+    )
+    metrics = None
+    if gateway.services.metrics is not None:
+        from goat_mcp.server.http.metrics import MetricsServer
+
+        metrics = MetricsServer(settings.metrics, settings.limits)
     server.bind(handoff.listener)
+    server.replica = _this_replica(gateway, server)
     watch_exits_without_threads()
-    anyio.run(_serve_http, gateway, server, say, handoff)
+    anyio.run(_serve_http, gateway, server, say, handoff, metrics)
     _replace_process(gateway, handoff)
+
+
+def _this_replica(gateway: Gateway, server: HttpServer) -> ThisReplica | None:
+    """Several servers with one state are replicas of one. Raises `ToolError(CONFIG)`."""
+    shared = gateway.services.shared
+    if shared is None:
+        return None
+    from goat_mcp.server.replicas.this_replica import ThisReplica
+
+    options, warn = gateway.settings.replica, gateway.telemetry.warning
+    replica = ThisReplica(shared.connection, shared.keys, options, url=server.origin, port=server.port, warn=warn)
+    server.adapter.suspended.replica = replica.name
+    return replica
 
 
 async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHandoff) -> None:
     adapter = Adapter(gateway, "stdio", tells_newcomers=handoff.greeting is not None)
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
-        with stopping_on_signals(stop, gateway.guard) as on_term:
+        with stopping_on_signals(stop, gateway.guard) as on_term, sending_spans(gateway):
             group.start_soon(_stop_when_gone, host, stop, on_term)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
@@ -159,7 +192,11 @@ async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHand
 
 
 async def _serve_http(
-    gateway: Gateway, server: HttpServer, say: Callable[[str], None], handoff: RestartHandoff
+    gateway: Gateway,
+    server: HttpServer,
+    say: Callable[[str], None],
+    handoff: RestartHandoff,
+    metrics: MetricsServer | None = None,
 ) -> None:
     async def hand_over() -> None:
         await gateway.restart.wanted.wait()
@@ -168,18 +205,86 @@ async def _serve_http(
         handoff.keep_listener(server.keep_listening())
         server.stop()
 
+    def listens(where: str) -> None:
+        say(f"goat-mcp: listening on {where}")
+        if metrics is not None:
+            say(f"goat-mcp: metrics at {metrics.url}")
+
+    refused: ToolError | None = None
     if is_possible():
         gateway.restart.allow()
     async with gateway.running(), anyio.create_task_group() as group:
-        with stopping_on_signals(server.stop, gateway.guard, leaving=server.close):
+        on_term = server.stop
+        if server.replica is not None:
+            drain = drain_of(gateway, server, server.replica)
+            on_term = drain.begin
+            group.start_soon(drain.run)
+        stopping = stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close)
+        with stopping, sending_spans(gateway):
             await group.start(server.adapter.run)
+            if metrics is not None:
+                group.start_soon(show_metrics, gateway, server, metrics)
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
             group.start_soon(hand_over)
             _collect_garbage_from_now_on()
             let_event_loop_interrupt_threads()
-            await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
+            # Its connections start threads, which must not get signals.
+            try:
+                async with _registered(server.replica):
+                    await server.serve(listens)
+            except ToolError as problem:  # for the user, and not as one of a group
+                refused = problem
         group.cancel_scope.cancel()
+    if refused is not None:
+        raise refused
+
+
+def _registered(replica: ThisReplica | None) -> AbstractAsyncContextManager[None]:
+    return nullcontext() if replica is None else replica.registered()
+
+
+def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drain:
+    """How this replica leaves on SIGTERM."""
+    from goat_mcp.server.http.drain import Drain
+
+    options = gateway.settings.replica
+    return Drain(
+        server.stop,
+        leave_delay_s=options.leave_delay_s,
+        drain_s=options.drain_s,
+        before=replica.leave,
+        # A suspended call that has only asked can be started again by another replica.
+        unfinished=(lambda: gateway.pipeline.slots.none_running(), server.adapter.suspended.none_begun),
+    )
+
+
+async def show_metrics(gateway: Gateway, server: HttpServer, metrics: MetricsServer) -> None:
+    """Until cancelled."""
+    from goat_mcp.gateway.status.metrics import CONTENT_TYPE, GatewayMetrics
+
+    assert gateway.services.metrics is not None, "they are on"
+    of_gateway = GatewayMetrics(gateway, gateway.services.metrics, server.counts)
+    await metrics.serve(of_gateway.text, CONTENT_TYPE)
+
+
+@contextmanager
+def sending_spans(gateway: Gateway) -> Generator[None]:
+    """Trace calls if the settings name a collector. Enter it where new threads do not take the process's signals."""
+    options = gateway.settings.tracing
+    if not options.endpoint:
+        yield
+        return
+    from opentelemetry import trace
+
+    from goat_mcp.gateway.build.observability import tracer_provider
+
+    provider = tracer_provider(options, gateway.redactor)
+    trace.set_tracer_provider(provider)
+    try:
+        yield
+    finally:
+        provider.shutdown()
 
 
 def _collect_garbage_from_now_on() -> None:
@@ -203,18 +308,24 @@ def _nothing_to_close() -> None:
 
 @contextmanager
 def stopping_on_signals(
-    stop: Callable[[], object], guard: ProcessGuard, *, leaving: Callable[[], None] = _nothing_to_close
+    stop: Callable[[], object],
+    guard: ProcessGuard,
+    *,
+    on_term: Callable[[], object] | None = None,
+    leaving: Callable[[], None] = _nothing_to_close,
 ) -> Generator[Callable[[int], None]]:
-    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent. Yields what is
-    called with the sender of a SIGTERM that another process has got for us.
+    """Call `stop` on the event loop at SIGINT, and `on_term` (or `stop`) at a SIGTERM that none of our own commands
+    sent. Yields what is called with the sender of a SIGTERM that another process has got for us.
 
     After SIGINT the process ends within `LEAVE_AFTER_S`: `leaving` is called, and the guard ends the children.
     If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
     """
     loop = asyncio.get_running_loop()
 
+    terminated = on_term or stop
+
     def stop_soon() -> None:
-        loop.call_soon_threadsafe(stop)
+        loop.call_soon_threadsafe(terminated)
 
     def leave() -> None:
         leaving()
@@ -233,7 +344,7 @@ def stopping_on_signals(
     if term is not None:
         term.start()
     else:
-        loop.add_signal_handler(signal.SIGTERM, stop)
+        loop.add_signal_handler(signal.SIGTERM, terminated)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
         yield term.sent_by if term is not None else lambda _sender: stop_soon()

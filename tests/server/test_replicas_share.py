@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.calls.permissions.approval import ALLOW_ONCE
 from goat_mcp.core.side_effect import SideEffect
 from tests.redis_server import RedisServer, redis_server
-from tests.server.replicas import WAIT_S, TestReplica, replica, until_heard_by
+from tests.server.shared_replicas import WAIT_S, TestReplica, replica, until_heard_by
 from tests.tool_doubles import FakeTool, fake
 
 pytestmark = pytest.mark.anyio

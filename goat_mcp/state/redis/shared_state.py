@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -11,8 +12,11 @@ from goat_mcp.state.options import StateOptions
 from goat_mcp.state.secret_references import SecretReferences
 
 if TYPE_CHECKING:  # without `state.url` no server needs it
+    from collections.abc import Sequence
+
     from goat_mcp.state.redis.connection import RedisConnection
     from goat_mcp.state.redis.events import SharedEvents
+    from goat_mcp.state.redis.shared_table import SharedTable
     from goat_mcp.state.redis.stores import RedisConfigStore, RedisTodoStore, RedisTokens
 
 KEY_CHARS = 32
@@ -57,6 +61,16 @@ class SharedState:
         from goat_mcp.state.redis.events import SharedEvents
 
         return SharedEvents(self.connection, warn)
+
+    @property
+    def machine(self) -> str:
+        """Names this machine, or container, among those that share the state."""
+        return socket.gethostname()
+
+    def table(self, name: str, schema: Sequence[str]) -> SharedTable:
+        from goat_mcp.state.redis.shared_table import SharedTable
+
+        return SharedTable(self.connection, name, schema)
 
     def todos(self) -> RedisTodoStore:
         from goat_mcp.state.redis.stores import RedisTodoStore
