@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
 from goat_mcp.agents.models.choice import ModelChoice
@@ -169,6 +170,14 @@ class Services:
     def shared_keys(self) -> list[str]:
         """The secrets that all replicas of this server have, the one to seal with first; none for a server alone."""
         return [] if self.shared is None else self.shared.keys
+
+    async def run(self) -> None:
+        """What lives as long as the gateway, until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.spill.keep_pruned)
+            group.start_soon(self.clean_up_sandboxes)
+            if self.shared is not None:
+                group.start_soon(self.shared.files(self.state.path).follow)
 
     async def leave_shared_state(self) -> None:
         if self.shared is not None:
