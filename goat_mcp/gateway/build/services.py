@@ -16,6 +16,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
@@ -135,8 +136,12 @@ class Services:
 
         rules = self.directories.file_rules
         hidden = HiddenSearch(rules.forbids_to_read, rules.never_read, rules.hide_some)
+        settings = self.settings
+        if self.directories.are_personal:
+            # Without one a command would reach the directories of others.
+            settings = settings.model_copy(update={"sandbox": SandboxMode.REQUIRED})
         return factory.sandbox(
-            self.settings,
+            settings,
             factory.SandboxServices(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
