@@ -17,6 +17,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
@@ -143,8 +144,12 @@ class Services:
 
         rules = self.directories.file_rules
         hidden = HiddenSearch(rules.forbids_to_read, rules.never_read, rules.hide_some)
+        settings = self.settings
+        if self.directories.are_personal:
+            # Without one a command would reach the directories of others.
+            settings = settings.model_copy(update={"sandbox": SandboxMode.REQUIRED})
         return factory.sandbox(
-            self.settings,
+            settings,
             factory.SandboxServices(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
@@ -164,6 +169,8 @@ class Services:
             group.start_soon(self.spill.keep_pruned)
             group.start_soon(self._clean_up_sandboxes)
             group.start_soon(self.audit.keep_expired)
+            if self.shared is not None:
+                group.start_soon(self.shared.files(self.state.path).follow)
             if self.events is not None:
                 group.start_soon(self.events.run)
 
