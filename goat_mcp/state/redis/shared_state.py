@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
+from goat_mcp.state.database import Warn
 from goat_mcp.state.options import StateOptions
 from goat_mcp.state.secret_references import SecretReferences
 
 if TYPE_CHECKING:  # without `state.url` no server needs it
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from goat_mcp.state.redis.connection import RedisConnection
+    from goat_mcp.state.redis.events import SharedEvents
+    from goat_mcp.state.redis.shared_files import SharedFiles
     from goat_mcp.state.redis.shared_table import SharedTable
     from goat_mcp.state.redis.stores import RedisConfigStore, RedisTodoStore, RedisTokens
 
@@ -26,6 +31,7 @@ class SharedState:
     def __init__(self, connection: RedisConnection, keys: list[str]) -> None:
         self.connection = connection
         self.keys = keys
+        self._files: SharedFiles | None = None
 
     @classmethod
     def of(cls, options: StateOptions, references: SecretReferences) -> SharedState | None:
@@ -55,6 +61,11 @@ class SharedState:
             )
         return cls(RedisConnection(address, options.prefix), keys)
 
+    def events(self, warn: Warn) -> SharedEvents:
+        from goat_mcp.state.redis.events import SharedEvents
+
+        return SharedEvents(self.connection, warn)
+
     @property
     def machine(self) -> str:
         """Names this machine, or container, among those that share the state."""
@@ -64,6 +75,17 @@ class SharedState:
         from goat_mcp.state.redis.shared_table import SharedTable
 
         return SharedTable(self.connection, name, schema)
+
+    def files(self, folder: Path) -> SharedFiles:
+        """Those in a state directory: this process has one."""
+        from goat_mcp.state.redis.shared_files import SharedFiles
+
+        if self._files is None:
+            self._files = SharedFiles(self.connection, folder)
+        return self._files
+
+    def editing(self, folder: Path, group: str) -> AbstractContextManager[None]:
+        return self.files(folder).editing(group)
 
     def todos(self) -> RedisTodoStore:
         from goat_mcp.state.redis.stores import RedisTodoStore
