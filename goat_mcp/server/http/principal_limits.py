@@ -88,6 +88,8 @@ class FairShares:
 
 MAX_QUEUE_S = 1.0
 _BURST_S = 2.0
+MAX_BUCKETS = 10_000
+"""An identity provider may know any number of people. A bucket that is forgotten was full again long ago."""
 _SLOW_DOWN = Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"),))
 
 
@@ -108,7 +110,11 @@ class PrincipalRateLimiter:
         if principal is None or self.per_s <= 0:
             await self.app(scope, receive, send)
             return
-        bucket = self._buckets.setdefault(principal, TokenBucket(self.per_s, self.per_s * _BURST_S))
+        # Taken out and put back: the principal that was here longest ago comes first.
+        bucket = self._buckets.pop(principal, None) or TokenBucket(self.per_s, self.per_s * _BURST_S)
+        self._buckets[principal] = bucket
+        if len(self._buckets) > MAX_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
         wait_s = bucket.spend(1.0)
         if wait_s > MAX_QUEUE_S:
             bucket.spend(-1.0)  # it is refused, so it costs nothing

@@ -14,6 +14,7 @@ import httpx2
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.server import HttpServer, parse_address
 from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
@@ -78,7 +79,10 @@ async def guarded_goat(folder: Path, identity: Mapping[str, Any], **settings: An
     adapter = Adapter(gateway, "http")
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
-        server = HttpServer(adapter, parse_address("127.0.0.1:0"), OPERATORS, chosen.limits, identity=chosen.identity)
+        page = MountedPage(gateway)
+        server = HttpServer(
+            adapter, parse_address("127.0.0.1:0"), OPERATORS, chosen.limits, page=page, identity=chosen.identity
+        )
         server.bind()
         listening = anyio.Event()
         urls: list[str] = []
