@@ -254,7 +254,7 @@ class HttpServer:
 
     def _why_unready(self) -> str:
         """In one word; empty if it should be sent requests."""
-        if self._is_stopping or (self.replica is not None and self.replica.is_leaving):
+        if self._is_stopping or (self.replica is not None and self.replica.leaving.has_begun):
             return "leaving"
         return self.replica.why_unready if self.replica is not None else ""
 
