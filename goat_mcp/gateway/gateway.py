@@ -189,7 +189,6 @@ class Gateway:
             group.start_soon(self.watched_settings.watch, self.diagnostics.log_settings_again)
             group.start_soon(self.services.run)
             group.start_soon(self._load_tools)
-            group.start_soon(self.audit.keep_expired)
             try:
                 yield
             finally:

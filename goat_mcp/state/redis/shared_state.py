@@ -13,6 +13,7 @@ import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
+from goat_mcp.state.database import Warn
 from goat_mcp.state.options import StateOptions
 from goat_mcp.state.secret_references import SecretReferences
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # without `state.url` no server needs it
     from pathlib import Path
 
     from goat_mcp.state.redis.connection import RedisConnection
+    from goat_mcp.state.redis.events import SharedEvents
     from goat_mcp.state.redis.shared_files import SharedFiles
     from goat_mcp.state.redis.shared_table import SharedTable
     from goat_mcp.state.redis.stores import RedisConfigStore, RedisTodoStore, RedisTokens
@@ -68,6 +70,11 @@ class SharedState:
                 f"Make one of {KEY_CHARS} characters or more, such as `openssl rand -hex 32`, and give it to each.",
             )
         return cls(RedisConnection(address, options.prefix), keys)
+
+    def events(self, warn: Warn) -> SharedEvents:
+        from goat_mcp.state.redis.events import SharedEvents
+
+        return SharedEvents(self.connection, warn)
 
     @property
     def machine(self) -> str:
