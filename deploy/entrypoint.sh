@@ -7,8 +7,12 @@
 set -eu
 
 port=${GOAT_PORT:-8765}
-address=${GOAT_ADDRESS:-$(hostname -i | cut -d' ' -f1)}
-case $address in *:*) host="[$address]" ;; *) host=$address ;; esac
+
+# Sets $host, as it stands in URLs.
+find_address() {
+    address=${GOAT_ADDRESS:-$(hostname -i | cut -d' ' -f1)}
+    case $address in *:*) host="[$address]" ;; *) host=$address ;; esac
+}
 
 # Mounted secrets are links, or files that a group may read: goat-mcp takes neither. /run/goat-mcp is memory.
 private() {
@@ -19,6 +23,7 @@ private() {
 case ${1:-} in
 serve)
     shift
+    find_address
     secrets=${GOAT_SECRETS:-/run/secrets}
     [ ! -e "$secrets/goat-token" ] || {
         private "$secrets/goat-token" token
@@ -39,6 +44,7 @@ serve)
     exec goat-mcp serve --http "$host:$port" "$@"
     ;;
 healthcheck)
+    find_address
     exec python3 -c "import sys, urllib.request as r; r.urlopen(sys.argv[1], timeout=2)" "http://$host:$port/healthz"
     ;;
 *)
