@@ -210,6 +210,11 @@ async def _serve_http(
         say(f"goat-mcp: listening on {where}")
         if metrics is not None:
             say(f"goat-mcp: metrics at {metrics.url}")
+        if gateway.settings.identity.is_on:
+            from goat_mcp.gateway.status.shared_server import shared_server_lines
+
+            for line in shared_server_lines(gateway.settings):
+                say(f"goat-mcp: {line}")
 
     refused: ToolError | None = None
     if is_possible():
@@ -223,6 +228,10 @@ async def _serve_http(
         stopping = stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close)
         with stopping, sending_spans(gateway):
             await group.start(server.adapter.run)
+            if gateway.services.shared is not None:
+                from goat_mcp.server.http.shared_rates import SharedRates
+
+                group.start_soon(SharedRates(server.rates, gateway.services.shared.connection).run)
             if metrics is not None:
                 group.start_soon(show_metrics, gateway, server, metrics)
             group.start_soon(publish_status, gateway)
