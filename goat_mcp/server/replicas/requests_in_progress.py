@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any, cast
 
 import anyio
 from starlette.types import Scope
@@ -22,8 +23,9 @@ class RequestsInProgress:
 
     @contextmanager
     def one(self, scope: Scope) -> Generator[None]:
-        message = scope.get(MESSAGE)
-        if not isinstance(message, dict) or "id" not in message or message.get("method") == _ENDLESS:
+        found = scope.get(MESSAGE)
+        message = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        if "id" not in message or message.get("method") == _ENDLESS:
             yield
             return
         self._count += 1

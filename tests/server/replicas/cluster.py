@@ -24,7 +24,7 @@ from tests.redis_server import RedisServer, redis_server
 
 KEY = "key-of-the-replicas-in-tests-0123456789"
 WAIT_S = 60.0
-FORMS = {"elicitation": {"form": {}}}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 ENDPOINT = "mcp__effects__"
 
 

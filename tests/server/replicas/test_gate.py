@@ -17,7 +17,14 @@ from goat_mcp.web.hops.signature import Hop, HopChecks, HopKeys, sha256
 pytestmark = pytest.mark.anyio
 KEYS = HopKeys(b"key-of-the-tests-0123456789-0123456789")
 TOKEN = "token-of-the-operator-0123456789-0123456789"
-ADA = {"client_id": "ada", "subject": "ada", "scopes": [], "expires_at": None, "resource": None, "claims": None}
+ADA: dict[str, Any] = {
+    "client_id": "ada",
+    "subject": "ada",
+    "scopes": [],
+    "expires_at": None,
+    "resource": None,
+    "claims": None,
+}
 BODY = b'{"a": 1}'
 HEADERS = {"content-type": "application/json", "mcp-session-id": "b.1"}
 
@@ -88,24 +95,35 @@ async def test_a_recorded_request_is_not_served_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sealed", "more", "why"),
+    ("changes", "more", "why"),
     [
-        (KEYS.seal(hop()), {"body": b'{"a": 2}'}, "with another body"),
-        (KEYS.seal(hop()), {"body": b"x" * 1001}, "too large"),
-        (KEYS.seal(hop()), {"path": "/replica/mcp/narrow"}, "for another path"),
-        (KEYS.seal(hop(path="/ui")), {"path": "/replica/ui"}, "for '/ui', which is not served here"),
-        (KEYS.seal(hop(fence=6)), {}, "meant for b (6)"),
-        (KEYS.seal(hop(target="c")), {}, "meant for c (7)"),
-        (HopKeys(b"another key").seal(hop()), {}, "not signed with a key of this installation"),
-        ("", {}, "not signed with a key of this installation"),
+        ({}, {"body": b'{"a": 2}'}, "with another body"),
+        ({}, {"body": b"x" * 1001}, "too large"),
+        ({}, {"path": "/replica/mcp/narrow"}, "for another path"),
+        ({"path": "/ui"}, {"path": "/replica/ui"}, "for '/ui', which is not served here"),
+        ({"fence": 6}, {}, "meant for b (6)"),
+        ({"target": "c"}, {}, "meant for c (7)"),
     ],
+    ids=str,
 )
-async def test_anything_else_is_refused_and_nothing_is_served(sealed: str, more: dict[str, Any], why: str) -> None:
+async def test_a_request_that_is_not_what_was_signed_is_refused_and_nothing_is_served(
+    changes: dict[str, Any], more: dict[str, Any], why: str
+) -> None:
     served = Served()
 
-    assert await served.status(sealed, **more) == 403
+    assert await served.status(KEYS.seal(hop(**changes)), **more) == 403
 
     assert served.warnings == [why]
+    assert served.scopes == []
+
+
+async def test_a_request_that_nobody_or_somebody_else_has_signed_is_refused() -> None:
+    served = Served()
+
+    assert await served.status("") == 403
+    assert await served.status(HopKeys(b"another key").seal(hop())) == 403
+
+    assert served.warnings == ["not signed with a key of this installation"] * 2
     assert served.scopes == []
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -21,7 +21,12 @@ from tests.server.replicas.balancer import balancer
 from tests.server.replicas.cluster import ENDPOINT, KEY, cluster, headers, wait_until
 from tests.server.replicas.test_lost_replicas import NEXT_KEY
 
-pytestmark = [pytest.mark.e2e, pytest.mark.real_processes, pytest.mark.posix_only("signals end the replicas")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.full,  # leaving, and both keys side by side: `test_lost_replicas`
+    pytest.mark.real_processes,
+    pytest.mark.posix_only("signals end the replicas"),
+]
 CLIENTS = 50 if is_full() else 6
 STATUSES_TO_RETRY = {404, 503}
 
@@ -76,11 +81,10 @@ class Load:
             self.answered.append(name)
 
 
-def _kind(problems: BaseExceptionGroup[Any]) -> str:
-    first: BaseException = problems
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return f"{type(first).__name__}: {first}"
+def _kind(problem: BaseException) -> str:
+    if isinstance(problem, BaseExceptionGroup):
+        return _kind(cast("BaseExceptionGroup[Any]", problem).exceptions[0])
+    return f"{type(problem).__name__}: {problem}"
 
 
 async def _all(load: Load) -> None:
@@ -89,7 +93,7 @@ async def _all(load: Load) -> None:
 
 def test_a_rolling_restart_with_a_new_key_under_load_answers_nothing_wrong(tmp_path: Path) -> None:
     with balancer() as front, cluster(tmp_path, front.url.split("/")[2]) as made:
-        keys = [
+        keys: list[dict[str, Any]] = [
             {"state__key": KEY},
             {"state__key": KEY, "state__previous_key": NEXT_KEY},
             {"state__key": NEXT_KEY, "state__previous_key": KEY},
@@ -99,7 +103,7 @@ def test_a_rolling_restart_with_a_new_key_under_load_answers_nothing_wrong(tmp_p
         wait_until(lambda: all(one.probe()[0] == 200 for one in running.values()), "both are ready")
         load = Load(front.url)
 
-        def replace(name: str, key: dict[str, str]) -> None:
+        def replace(name: str, key: dict[str, Any]) -> None:
             before = running.pop(name)
             before.process.terminate()
             before.process.wait(40)
