@@ -21,6 +21,6 @@ PROGRAMS = {
     **dict.fromkeys(("git", "make"), SYSTEM),
     "rg": ENVIRONMENT,
     **dict.fromkeys(("bwrap", "chromium", "redis-server", "ssh", "ssh-keygen"), SURROUNDINGS),
-    **dict.fromkeys(("curl", "jq", "node", "npm", "pip", "zsh"), SKIPPED),
+    **dict.fromkeys(("curl", "jq", "node", "npm", "pip", "valkey-server", "zsh"), SKIPPED),
     **dict.fromkeys((":", "exit", "read", "wait", "help", "/no/such/program", "show", "tool"), NO_PROGRAM),
 }

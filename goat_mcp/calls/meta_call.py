@@ -64,6 +64,15 @@ def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) ->
     return what_would_run(target.tool, access)
 
 
+def only_reads(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call is known to change nothing. An upstream's own word has its risk above low (RSK-3)."""
+    try:
+        spec = resolve_call(catalog, name, arguments).tool.spec
+    except ToolError:
+        return False
+    return spec.hints.read_only and spec.risk <= Risk.LOW
+
+
 def what_would_run(tool: AnyTool, access: Access) -> str:
     """The definition of a tool, with the files that are part of it."""
     definition = tool.definition() if isinstance(tool, HasDefinition) else repr(tool.spec)

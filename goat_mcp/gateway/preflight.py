@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.calls.meta_call import definition_of, target_name
+from goat_mcp.calls.meta_call import definition_of, only_reads, target_name
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.core.context import ToolContext
@@ -52,6 +52,10 @@ class Preflight:
     def definition_of(self, name: str, arguments: Mapping[str, Any], rights: Rights) -> str:
         """Stands for what a call would run, as that is now: what a person's word about it is bound to (R-PERM-4)."""
         return definition_of(self.catalog.of(rights), name, arguments)
+
+    def only_reads(self, name: str, arguments: Mapping[str, Any], rights: Rights) -> bool:
+        """Whether a call is known to change nothing: not by an upstream's own word alone."""
+        return only_reads(self.catalog.of(rights), name, arguments)
 
     async def get_ready(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> None:
         """Look for what may have happened outside since the last call, and wait for a name nobody knows yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +14,7 @@ import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.request_state import InvalidRequestState, RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
 
@@ -37,7 +38,7 @@ from goat_mcp.server.plain_calls import PlainCalls
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.stdio.fast_path import FastPath
-from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls
+from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls, TravellingState
 
 _LISTS = {
     "tools/list": ("tools", "name"),
@@ -175,11 +176,12 @@ class Adapter:
         self.server.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._roots_changed
         )
-        self._seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
+        self._security = self._state_security()
+        self._seal = RequestStateBoundary(self._security, default_audience="goat-mcp")
         middleware = Middleware(self.gateway.instance, self.gateway.upstreams.path_of, tools, self.changes)
         self.server.middleware += [middleware.around_request, self._seal]
 
-    def _security(self) -> RequestStateSecurity:
+    def _state_security(self) -> RequestStateSecurity:
         """Over HTTP the next request may come to another process that serves the same state directory."""
         if self.transport == "stdio":
             return RequestStateSecurity.ephemeral(ttl=self.suspended_for_s)
@@ -187,6 +189,16 @@ class Adapter:
             read_or_create_token(self.gateway.state.folder("http") / "request-state.key")
         ]
         return RequestStateSecurity(keys=keys, ttl=self.suspended_for_s)
+
+    def replica_of_state(self, sealed: str) -> str:
+        """The replica that holds the call of a sealed state; empty if it names none, or is not ours."""
+        if not sealed:
+            return ""
+        try:
+            claims = json.loads(self._security.codec.unseal(sealed))
+            return TravellingState.read(claims["s"]).replica
+        except (InvalidRequestState, ValueError, KeyError, TypeError, AttributeError):
+            return ""  # whoever serves the request says so
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run what belongs to no request, until cancelled: notices of changes, and calls that wait for an answer."""
@@ -221,6 +233,7 @@ class Adapter:
             params,
             lambda context: self.gateway.call(name, arguments, context),
             lambda: preflight.definition_of(name, arguments, rights),
+            lambda: preflight.only_reads(name, arguments, rights),
         )
         if isinstance(outcome, types.InputRequiredResult):
             return outcome

@@ -20,7 +20,7 @@ from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
 from goat_mcp.server.plain_calls import PlainContext
-from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, no_pin
+from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
 
 _CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
 """`_meta` key under which Claude Code sends the id that the model gave the call."""
@@ -39,9 +39,16 @@ class Requests:
         self._notices: dict[str, SessionNotices] = {}
 
     async def converse(
-        self, ctx: Context, params: MayAnswer, work: Work, pin: Pin = no_pin
+        self,
+        ctx: Context,
+        params: MayAnswer,
+        work: Work,
+        pin: Pin = no_pin,
+        only_reads: Callable[[], bool] = may_change,
     ) -> ToolResult | types.InputRequiredResult:
         """What the work returns; or a question, if the client has to come back with the answer (design D2).
+
+        `only_reads`: whether it is known that the work changes nothing.
 
         Raises `MCPError` for what an upstream answered as an error of its own.
         """
@@ -60,7 +67,9 @@ class Requests:
             principal, owner, *_ = self._who.of(ctx)
             if params.request_state is not None:
                 answers = params.input_responses or {}
-                return await self._suspended.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin)
+                return await self._suspended.resume(
+                    ctx, owner, principal, params.request_state, answers, body, pin=pin, only_reads=only_reads
+                )
             asked = ctx.session.client_capabilities
             if asked is None or not (asked.sampling or asked.elicitation or asked.roots):
                 return await body(DirectChannel(ctx))

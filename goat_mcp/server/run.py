@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +33,9 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.upstreams import FIRST_LIST_WAIT_S
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
+    from goat_mcp.server.http.drain import Drain
     from goat_mcp.server.http.server import HttpServer
+    from goat_mcp.server.replicas.this_replica import ThisReplica
     from goat_mcp.server.ui.hosts import Hosts
 
 Check = Callable[[], object]
@@ -132,9 +134,23 @@ def run_http(
     hosts_served = frozenset(settings.http.hosts)
     server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page, hosts_served)
     server.bind(handoff.listener)
+    server.replica = _this_replica(gateway, server)
     watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handoff)
     _replace_process(gateway, handoff)
+
+
+def _this_replica(gateway: Gateway, server: HttpServer) -> ThisReplica | None:
+    """Several servers with one state are replicas of one. Raises `ToolError(CONFIG)`."""
+    shared = gateway.services.shared
+    if shared is None:
+        return None
+    from goat_mcp.server.replicas.this_replica import ThisReplica
+
+    options, warn = gateway.settings.replica, gateway.telemetry.warning
+    replica = ThisReplica(shared.connection, shared.keys, options, url=server.origin, port=server.port, warn=warn)
+    server.adapter.suspended.replica = replica.name
+    return replica
 
 
 async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHandoff) -> None:
@@ -168,18 +184,50 @@ async def _serve_http(
         handoff.keep_listener(server.keep_listening())
         server.stop()
 
+    refused: ToolError | None = None
     if is_possible():
         gateway.restart.allow()
     async with gateway.running(), anyio.create_task_group() as group:
-        with stopping_on_signals(server.stop, gateway.guard, leaving=server.close):
+        on_term = server.stop
+        if server.replica is not None:
+            drain = drain_of(gateway, server, server.replica)
+            on_term = drain.begin
+            group.start_soon(drain.run)
+        with stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close):
             await group.start(server.adapter.run)
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
             group.start_soon(hand_over)
             _collect_garbage_from_now_on()
             let_event_loop_interrupt_threads()
-            await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
+            # Its connections start threads, which must not get signals.
+            try:
+                async with _registered(server.replica):
+                    await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
+            except ToolError as problem:  # for the user, and not as one of a group
+                refused = problem
         group.cancel_scope.cancel()
+    if refused is not None:
+        raise refused
+
+
+def _registered(replica: ThisReplica | None) -> AbstractAsyncContextManager[None]:
+    return nullcontext() if replica is None else replica.registered()
+
+
+def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drain:
+    """How this replica leaves on SIGTERM."""
+    from goat_mcp.server.http.drain import Drain
+
+    options = gateway.settings.replica
+    return Drain(
+        server.stop,
+        leave_delay_s=options.leave_delay_s,
+        drain_s=options.drain_s,
+        before=replica.leave,
+        # A suspended call that has only asked can be started again by another replica.
+        unfinished=(lambda: gateway.pipeline.slots.none_running(), server.adapter.suspended.none_begun),
+    )
 
 
 def _collect_garbage_from_now_on() -> None:
@@ -203,18 +251,24 @@ def _nothing_to_close() -> None:
 
 @contextmanager
 def stopping_on_signals(
-    stop: Callable[[], object], guard: ProcessGuard, *, leaving: Callable[[], None] = _nothing_to_close
+    stop: Callable[[], object],
+    guard: ProcessGuard,
+    *,
+    on_term: Callable[[], object] | None = None,
+    leaving: Callable[[], None] = _nothing_to_close,
 ) -> Generator[Callable[[int], None]]:
-    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent. Yields what is
-    called with the sender of a SIGTERM that another process has got for us.
+    """Call `stop` on the event loop at SIGINT, and `on_term` (or `stop`) at a SIGTERM that none of our own commands
+    sent. Yields what is called with the sender of a SIGTERM that another process has got for us.
 
     After SIGINT the process ends within `LEAVE_AFTER_S`: `leaving` is called, and the guard ends the children.
     If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
     """
     loop = asyncio.get_running_loop()
 
+    terminated = on_term or stop
+
     def stop_soon() -> None:
-        loop.call_soon_threadsafe(stop)
+        loop.call_soon_threadsafe(terminated)
 
     def leave() -> None:
         leaving()
@@ -233,7 +287,7 @@ def stopping_on_signals(
     if term is not None:
         term.start()
     else:
-        loop.add_signal_handler(signal.SIGTERM, stop)
+        loop.add_signal_handler(signal.SIGTERM, terminated)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
         yield term.sent_by if term is not None else lambda _sender: stop_soon()

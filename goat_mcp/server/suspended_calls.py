@@ -45,10 +45,16 @@ T = TypeVar("T")
 Body = Callable[["SuspendedCall"], Awaitable[T]]
 Pin = Callable[[], str]
 """What stands for what a call would run, as that is now."""
+PARKED_CALL_LOST = "parked_call_lost"
 
 
 def no_pin() -> str:
     return ""
+
+
+def may_change() -> bool:
+    """Nothing is known of what a call does."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,27 @@ class EarlyAnswer:
 
     mark: str
     answer: Any
+
+
+@dataclass(frozen=True)
+class TravellingState:
+    """What the sealed state of a suspended call says: its token, the mark of its question, and who holds it.
+
+    `replica` is empty on a server that is alone.
+    """
+
+    token: str
+    mark: str
+    replica: str = ""
+
+    def text(self) -> str:
+        return f"{self.token}.{self.mark}" + (f".{self.replica}" if self.replica else "")
+
+    @classmethod
+    def read(cls, text: str) -> TravellingState:
+        """Also what another version has written, which may have said more or less."""
+        token, mark, replica, *_ = (*text.split("."), "", "")
+        return cls(token, mark, replica)
 
 
 @dataclass(frozen=True)
@@ -193,6 +220,9 @@ class SuspendedCalls:
         self._tokens = tokens
         self._suspended: dict[str, SuspendedCall] = {}
         self._group: anyio.abc.TaskGroup | None = None
+        self._none_begun: anyio.Event | None = None
+        self.replica = ""
+        """This server's name among several, which others send answers to."""
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Be the home of all calls until cancelled."""
@@ -231,19 +261,19 @@ class SuspendedCalls:
         body: Body[T],
         *,
         pin: Pin = no_pin,
+        only_reads: Callable[[], bool] = may_change,
     ) -> T | types.InputRequiredResult:
         """Go on with a call that asked; one that another process has suspended is started again, if nothing of it
-        has happened. Raises `MCPError` for one that is answered, expired or another session's."""
-        token, _, mark = state.partition(".")
+        has happened. Raises `MCPError` for one that is answered, expired or another session's.
+
+        `only_reads`: whether it is known that the call changes nothing."""
+        travelled = TravellingState.read(state)
+        token, mark = travelled.token, travelled.mark
         call = self._suspended.get(token)
         is_foreign = call is not None and call.owner != owner
         if is_foreign or not await self._is_open(token, mark):
-            raise MCPError(
-                types.INVALID_PARAMS,
-                "this question was answered before, or has expired; call again",
-                {"reason": "parked_call_lost"},
-            )
-        self._suspended.pop(token, None)
+            raise self._lost(travelled, only_reads())
+        self._take(token)
         if call is None:
             given = [EarlyAnswer(mark, answer) for answer in answers.values()]
             only = given[0] if len(given) == 1 else None
@@ -252,6 +282,28 @@ class SuspendedCalls:
             call.timer.cancel()
         call.resume(ctx, answers)
         return await self._until_stop(call)
+
+    def _lost(self, state: TravellingState, only_reads: bool) -> MCPError:
+        if state.replica and state.replica != self.replica and not state.mark:
+            what = f"the replica {state.replica}, which held this call, has ended"
+        else:
+            what = "this question was answered before, or has expired"
+        then = "call again" if only_reads else "the call may have taken effect: look before you call again"
+        effects = "none" if only_reads else "possible"
+        return MCPError(types.INVALID_PARAMS, f"{what}; {then}", {"reason": PARKED_CALL_LOST, "effects": effects})
+
+    async def none_begun(self) -> None:
+        """Wait until no call is left that has done something and waits: another process could not start it again."""
+        while any(not call.mark for call in self._suspended.values()):
+            self._none_begun = anyio.Event()
+            await self._none_begun.wait()
+        self._none_begun = None
+
+    def _take(self, token: str) -> SuspendedCall | None:
+        call = self._suspended.pop(token, None)
+        if self._none_begun is not None:
+            self._none_begun.set()
+        return call
 
     async def _is_open(self, token: str, mark: str) -> bool:
         if mark and self._tokens is not None:
@@ -276,7 +328,8 @@ class SuspendedCalls:
         self._suspended[token] = call
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
         self._make_room(call.principal)
-        return types.InputRequiredResult(input_requests=dict(stop), request_state=f"{token}.{call.mark}")
+        state = TravellingState(token, call.mark, self.replica)
+        return types.InputRequiredResult(input_requests=dict(stop), request_state=state.text())
 
     def _make_room(self, principal: str) -> None:
         """Give up the oldest call of somebody who has too many, now that there is one more of `principal`."""
@@ -290,7 +343,7 @@ class SuspendedCalls:
         self._drop(next(token for token, call in self._suspended.items() if call.principal == giving))
 
     def _drop(self, token: str) -> None:
-        call = self._suspended.pop(token, None)
+        call = self._take(token)
         if call is not None:
             if call.timer is not None:
                 call.timer.cancel()

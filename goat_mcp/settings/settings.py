@@ -30,6 +30,7 @@ from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.options import StateOptions
+from goat_mcp.state.replicas.options import ReplicaOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 from goat_mcp.upstreams.config.entry import ShareSetting
 from goat_mcp.web.options import WebOptions
@@ -155,6 +156,7 @@ class Settings(SandboxOptions):
     state: StateOptions = default_part()
     limits: LimitSettings = default_part()
     http: HttpSettings = default_part()
+    replica: ReplicaOptions = default_part()
     ui: UiSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 

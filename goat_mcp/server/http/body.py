@@ -53,7 +53,7 @@ class StrictBody:
                 await Response(read.answer(), 400, media_type="application/json")(scope, receive, send)
                 return
             scope[MESSAGE] = read
-        await self.app(scope, _replayed(body, receive), send)
+        await self.app(scope, replayed(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         declared = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
@@ -71,7 +71,8 @@ class StrictBody:
                 return bytes(body)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """`receive` for a request whose body has been read."""
     is_read = False
 
     async def replay() -> Message:

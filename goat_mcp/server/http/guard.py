@@ -68,6 +68,10 @@ class HttpGuard:
         if (refusal := self.refusal(scope)) is not None:
             await refusal.answer(send)
             return
+        await self.pass_on(scope, receive, send)
+
+    async def pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request for the protocol's paths that was checked."""
         if (profile := self._profile(scope)) is not None:
             scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode(), PATH_PROFILE: profile}
         await self.app(scope, receive, send)

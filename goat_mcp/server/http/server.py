@@ -26,11 +26,14 @@ from goat_mcp.server.http.body import StrictBody
 from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
 from goat_mcp.server.http.fast_path import HttpFastPath
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
+from goat_mcp.server.http.health import Health
 from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
+from goat_mcp.server.replicas.gate import HopPrincipals
+from goat_mcp.server.replicas.this_replica import ThisReplica
 from goat_mcp.settings.settings import LimitSettings
 
 GRACEFUL_SHUTDOWN_S = 1
@@ -119,10 +122,25 @@ class HttpServer:
     public_hosts: frozenset[str] = frozenset()
     """See `HttpSettings`. The page is not shown there."""
 
+    replica: ThisReplica | None = None
+    """If it is one of several. Set before `serve`."""
+
     def __post_init__(self) -> None:
         self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
+        self._is_stopping = False
+
+    @property
+    def port(self) -> int:
+        """0 on a Unix socket."""
+        assert self._socket is not None, "bind() comes first"
+        return 0 if self.address.socket_path is not None else self._socket.getsockname()[1]
+
+    @property
+    def origin(self) -> str:
+        """Like `http://127.0.0.1:8765`; empty on a Unix socket."""
+        return f"http://{_host_text(self.address.host)}:{self.port}" if self.address.socket_path is None else ""
 
     def bind(self, listener: int | None = None) -> None:
         """Take the address, or the descriptor of a socket that listens there already. Raises `ToolError(CONFIG)`."""
@@ -139,12 +157,14 @@ class HttpServer:
         self._is_kept = True
         return os.dup(self._socket.fileno())
 
-    def app(self, port: int) -> HttpGuard:
+    def app(self, port: int) -> ASGIApp:
         """The ASGI application as it is served on `port`."""
         names = {"127.0.0.1", "localhost", "[::1]"} if self.address.is_loopback else {_host_text(self.address.host)}
         hosts = frozenset(
             {"localhost"} if self.address.socket_path is not None else {f"{name}:{port}" for name in names}
         )
+        by_token = StaticToken(self.token, self.profile_tokens) if self.token is not None else None
+        principals = HopPrincipals(by_token) if by_token is not None and self.replica is not None else None
         auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
         inner = self.adapter.server.streamable_http_app(
             streamable_http_path=MCP_PATH,
@@ -154,7 +174,7 @@ class HttpServer:
             # The guard has checked Host and Origin exactly; the SDK's check is looser than that.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             auth=auth if self.token is not None else None,
-            token_verifier=StaticToken(self.token, self.profile_tokens) if self.token is not None else None,
+            token_verifier=principals or by_token,
         )
         needs_token = self.token is not None
         # The last ones: behind the SDK's reading of the token.
@@ -162,6 +182,7 @@ class HttpServer:
             Middleware(PrincipalConnections, needs_token=needs_token),
             Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
+            *self._routing(needs_token=needs_token),
             Middleware(
                 PrincipalSessions,
                 shares=self._shares(self.limits.sessions),
@@ -173,7 +194,22 @@ class HttpServer:
         page = self.page if self.address.socket_path is None else None  # no browser opens a socket
         if page is not None:
             page.serve_at(f"http://{_host_text(self.address.host)}:{port}", hosts, is_loopback=self.address.is_loopback)
-        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys(), self.public_hosts, page)
+        profiles = self.adapter.gateway.settings.profiles
+        app: ASGIApp = (guard := HttpGuard(inner, hosts, profiles.keys, self.public_hosts, page))
+        if self.replica is not None:
+            app = self.replica.gate(app, {MCP_PATH: guard.pass_on}, principals, self.limits.body_bytes)
+        return Health(app, self._why_unready)
+
+    def _routing(self, *, needs_token: bool) -> list[Middleware]:
+        if self.replica is None:
+            return []
+        return [self.replica.routing(self.adapter.replica_of_state, needs_token=needs_token)]
+
+    def _why_unready(self) -> str:
+        """In one word; empty if it should be sent requests."""
+        if self._is_stopping or (self.replica is not None and self.replica.is_leaving):
+            return "leaving"
+        return self.replica.why_unready if self.replica is not None else ""
 
     def _shares(self, capacity: int) -> FairShares:
         """A quarter is kept from each principal for the others, if there are any."""
@@ -190,19 +226,17 @@ class HttpServer:
         """Serve the bound address until `stop`. Calls `on_listening` with the URL once clients can connect."""
         assert self._socket is not None, "bind() comes first"
         try:
-            host, port = self.address.host, self.address.port
-            if self.address.socket_path is None:
-                port = self._socket.getsockname()[1]
             shares = self._shares(possible_connections(self.limits.connections))
-            self._server = guarded_server(self.app(port), shares, self.limits, has_lifespan=True)
+            self._server = guarded_server(self.app(self.port), shares, self.limits, has_lifespan=True)
             where = self.address.socket_path
-            on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
+            on_listening(f"unix:{where}" if where else f"{self.origin}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])
         finally:
             self.close()
 
     def stop(self) -> None:
         """Begin a graceful end: open streams get a clean close, then the listener goes."""
+        self._is_stopping = True
         self.adapter.changes.close()
         if self.page is not None:
             self.page.close()

@@ -51,7 +51,7 @@ class PrincipalSessions:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
-        if principal is None or not _has_sessions(headers := Headers(scope=scope)):
+        if principal is None or not has_sessions(headers := Headers(scope=scope)):
             await self.app(scope, receive, send)
             return
         session_id = headers.get(MCP_SESSION_ID_HEADER)
@@ -129,7 +129,8 @@ class PrincipalSessions:
         closing.add_done_callback(self._closing.discard)
 
 
-def _has_sessions(headers: Headers) -> bool:
+def has_sessions(headers: Headers) -> bool:
+    """Whether a request is of the handshake era."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
 

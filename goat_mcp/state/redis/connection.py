@@ -1,12 +1,18 @@
-"""The connection to the shared state. It is made at first use, and again by itself after it was lost."""
+"""The connection to the shared state. It is made at first use, and again by itself after it was lost.
+
+What fails is reported and never sent again: whoever asked knows whether that could do harm.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
+
+import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.redis.address import RedisAddress
@@ -17,8 +23,12 @@ Client = Any
 tenth of a second to load."""
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 3.0
-MAX_CONNECTIONS = 50
+"""Of one command; `ask` gives up after both times together."""
+MAX_AT_A_TIME = 50
+"""Commands, each on a connection of its own; the next ones wait."""
 POLL_S = 1.0
+PING_AFTER_S = 15.0
+"""A listener hears nothing of a Redis whose machine is gone, unless it asks."""
 
 
 def check_installed() -> None:
@@ -41,6 +51,7 @@ class RedisConnection:
         self.problem = ""
         """Why the last time failed, if it did."""
         self._prefix = f"{{{prefix}}}:"
+        self._turns = asyncio.Semaphore(MAX_AT_A_TIME)
         self._client: Any = None
 
     def key(self, *parts: str) -> str:
@@ -50,20 +61,10 @@ class RedisConnection:
     async def ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run `work` with redis-py's client; keys in it are whole (`key`). Raises `ToolError(IO)` if the shared state
         does not answer: whether it has done what it was asked is not known then."""
-        from redis.exceptions import RedisError
-
         self.asked += 1
-        try:
-            answer = await work(self._connected())
-        except (RedisError, OSError, TimeoutError) as problem:
-            self.problem = f"{type(problem).__name__}: {problem}"[:300]
-            raise ToolError(
-                ErrorCode.IO,
-                f"the shared state at {self.address.shown} does not answer ({self.problem})",
-                "Try again; if it goes on, tell the operator to look at the Redis of state.url.",
-            ) from None
-        self.problem = ""
-        return answer
+        with self._reported(), anyio.fail_after(CONNECT_TIMEOUT_S + ANSWER_TIMEOUT_S):
+            async with self._turns:
+                return await work(self._connected())
 
     async def ping(self) -> float:
         """How long an answer takes, in ms. Raises `ToolError(IO)`."""
@@ -111,32 +112,77 @@ class RedisConnection:
         """Yields what waits for the next message: its channel without the prefix, and its text; None after `POLL_S`
         without one. Both raise `ToolError(IO)` if the connection is lost: messages are lost with it."""
         whole = {self.key(channel): channel for channel in channels}
-        async with self._connected().pubsub() as listener:
+        listener: Any = None
+        heard_s = time.monotonic()
 
-            async def subscribe(_: Client) -> None:
-                await listener.subscribe(*whole)
-                for _confirmed in whole:
-                    await listener.get_message(timeout=ANSWER_TIMEOUT_S)
-
-            async def one(_: Client) -> tuple[str, str] | None:
+        async def next_message() -> tuple[str, str] | None:
+            nonlocal heard_s
+            with self._reported():
                 message = await listener.get_message(ignore_subscribe_messages=True, timeout=POLL_S)
-                return None if message is None else (whole[message["channel"]], message["data"])
+                now_s = time.monotonic()
+                if message is not None:
+                    heard_s = now_s
+                elif now_s - heard_s > 2 * PING_AFTER_S:
+                    raise TimeoutError
+                elif now_s - heard_s > PING_AFTER_S:
+                    await listener.ping()
+            if message is None or message["type"] != "message":
+                return None
+            return whole[message["channel"]], message["data"]
 
-            async def next_message() -> tuple[str, str] | None:
-                return await self.ask(one)
-
-            await self.ask(subscribe)
+        try:
+            with self._reported(), anyio.fail_after(CONNECT_TIMEOUT_S + ANSWER_TIMEOUT_S):
+                listener = self._connected().pubsub()
+                await listener.subscribe(*whole)
+                confirmed = 0
+                while confirmed < len(whole):
+                    message = await listener.get_message(timeout=ANSWER_TIMEOUT_S)
+                    confirmed += message is not None and message["type"] == "subscribe"
             yield next_message
+        finally:
+            if listener is not None:
+                with anyio.CancelScope(shield=True), suppress(Exception):  # nobody minds how it ends
+                    await listener.aclose()
 
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            await client.aclose()
+            with suppress(Exception):  # it may be lost already
+                await client.aclose()
+
+    @contextmanager
+    def _reported(self) -> Generator[None]:
+        """Raises `ToolError(IO)` for whatever goes wrong on the way or in Redis."""
+        from redis.exceptions import RedisError
+
+        try:
+            yield
+        except (RedisError, OSError, TimeoutError) as problem:
+            self.problem = _words(problem)
+            raise ToolError(
+                ErrorCode.IO,
+                f"the shared state at {self.address.shown} does not answer ({self.problem})",
+                "Try again; if it goes on, tell the operator to look at the Redis of state.url with goat-mcp doctor.",
+            ) from None
+        self.problem = ""
 
     def _connected(self) -> Any:
         if self._client is None:
             self._client = _client(self.address)
         return self._client
+
+
+def _words(problem: Exception) -> str:
+    from redis.exceptions import AuthenticationError, NoPermissionError
+    from redis.exceptions import TimeoutError as RedisTimeout
+
+    if isinstance(problem, TimeoutError | RedisTimeout):
+        return "no answer in time"
+    if isinstance(problem, AuthenticationError):
+        return "it refuses the user or the password of state.url"
+    if isinstance(problem, NoPermissionError):
+        return f"the user of state.url may not do that: {problem}"[:300]
+    return f"{type(problem).__name__}: {problem}"[:300]
 
 
 def _client(address: RedisAddress) -> Any:
@@ -145,26 +191,34 @@ def _client(address: RedisAddress) -> Any:
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
 
+    # A command that was sent may have had its effect, so there is no second try. That a connection was closed while
+    # nobody used it is noticed before something is sent.
+    limits: dict[str, Any] = {
+        "retry": Retry(NoBackoff(), 0),
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_timeout": ANSWER_TIMEOUT_S,
+        **_tls(address),
+    }
     common: dict[str, Any] = {
         "username": address.user or None,
         "password": address.password or None,
         "decode_responses": True,
-        "socket_connect_timeout": CONNECT_TIMEOUT_S,
-        "socket_timeout": ANSWER_TIMEOUT_S,
-        "max_connections": MAX_CONNECTIONS,
-        "ssl": address.tls,
+        "protocol": 2,  # answers have one form on every server
+        **limits,
     }
-    # Once more, for a connection that the server has ended meanwhile. More patience would make whoever asks wait.
     if address.kind == "cluster":
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, **common)
-    retry = Retry(NoBackoff(), 1)
     if address.kind == "sentinel":
-        sentinels = Sentinel(list(address.hosts), sentinel_kwargs={"ssl": address.tls, **_timeouts()}, **common)
-        return cast("Any", sentinels).master_for(address.name, retry=retry)
+        login = {"username": address.sentinel_user or None, "password": address.sentinel_password or None}
+        sentinels: Any = Sentinel(list(address.hosts), sentinel_kwargs={**login, **limits}, **common)
+        return sentinels.master_for(address.name, db=address.database)
     host, port = address.hosts[0]
-    return Redis(host=host, port=port, db=address.database, retry=retry, **common)
+    return Redis(host=host, port=port, db=address.database, **common)
 
 
-def _timeouts() -> dict[str, float]:
-    return {"socket_connect_timeout": CONNECT_TIMEOUT_S, "socket_timeout": ANSWER_TIMEOUT_S}
+def _tls(address: RedisAddress) -> dict[str, Any]:
+    if not address.tls:
+        return {}
+    files = {"ssl_ca_certs": address.ca, "ssl_certfile": address.cert, "ssl_keyfile": address.key}
+    return {"ssl": True, **{option: file for option, file in files.items() if file}}

@@ -26,15 +26,18 @@ class SharedState:
     @classmethod
     def of(cls, options: StateOptions, references: SecretReferences) -> SharedState | None:
         """None without `state.url`. Raises `ToolError(CONFIG)` if a setting cannot be used."""
-        url = _secret(options.url.get_secret_value(), "state.url", references)
-        if not url:
+        setting = options.url.get_secret_value().strip()
+        if not setting:
             return None
-        from goat_mcp.state.redis.address import parsed_address
+        from goat_mcp.state.redis.address import parsed_address, resolved_url
         from goat_mcp.state.redis.connection import RedisConnection, check_installed
 
-        address = parsed_address(url)
-        references.hide(address.password)
         check_installed()
+        try:
+            address = parsed_address(resolved_url(setting, references))
+        except Unresolved as why:
+            raise ToolError(ErrorCode.CONFIG, f"state.url: {why}") from None
+        references.hide(*address.secrets)
         keys = [
             _checked(_secret(option.get_secret_value(), name, references), name)
             for name, option in (("state.key", options.key), ("state.previous_key", options.previous_key))
@@ -65,8 +68,6 @@ class SharedState:
 
 
 def _secret(given: str, name: str, references: SecretReferences) -> str:
-    if not given:
-        return ""
     try:
         return references.secret(given)
     except Unresolved as why:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
+import trustme
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.redis import connection as module
 from goat_mcp.state.redis.address import parsed_address
-from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.connection import MAX_AT_A_TIME, RedisConnection
 from tests.redis_server import RedisServer, redis_server
 
 pytestmark = pytest.mark.anyio
@@ -86,3 +92,102 @@ async def test_a_wrong_password_is_an_error_that_shows_none(tmp_path: Path) -> N
         assert "other" not in refused.value.message
         await redis.close()
         await wrong.close()
+
+
+async def test_a_restart_between_two_commands_costs_none_of_them(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        redis = RedisConnection(parsed_address(server.url), "test")
+        await redis.write("key", "value")
+
+        server.stop()
+        server.start()
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()  # the event loop learns that the connection has ended
+
+        assert await redis.read("key") is None
+        await redis.close()
+
+
+@pytest.mark.posix_only("stops a process by a signal")
+async def test_a_redis_that_hangs_is_given_up_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(module, "ANSWER_TIMEOUT_S", 0.1)
+    with redis_server(tmp_path) as server:
+        redis = RedisConnection(parsed_address(server.url), "test")
+        os.kill(server.pid, signal.SIGSTOP)
+
+        with anyio.fail_after(30), pytest.raises(ToolError, match="no answer in time"):
+            await redis.ping()
+
+        await redis.close()
+
+
+async def test_a_command_whose_answer_was_lost_is_not_sent_again() -> None:
+    received: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while command := await reader.read(65536):
+            if b"INCR" in command:
+                received.append(command)
+                break
+            writer.write(b"+OK\r\n" * command.count(b"*"))
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        redis = RedisConnection(parsed_address(f"redis://127.0.0.1:{port}"), "test")
+
+        with pytest.raises(ToolError):
+            await redis.ask(lambda client: client.incr(redis.key("n")))
+
+        assert len(received) == 1
+        await redis.close()
+
+
+async def test_more_commands_at_a_time_than_connections_all_come_through(redis: RedisConnection) -> None:
+    numbers: set[int] = set()
+
+    async def count() -> None:
+        numbers.add(await redis.ask(lambda client: client.incr(redis.key("n"))))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5 * MAX_AT_A_TIME):
+            group.start_soon(count)
+
+    assert numbers == set(range(1, 5 * MAX_AT_A_TIME + 1))
+
+
+async def test_a_user_that_may_not_is_told_so(tmp_path: Path) -> None:
+    user = ("--user", "me", "on", ">hunter2", "~{goat-mcp}:*", "+@all", "--user", "default", "off")
+    with redis_server(tmp_path, *user) as server:
+        address = parsed_address(server.url.replace("redis://", "redis://me:hunter2@"))
+        redis = RedisConnection(address, "other")
+
+        with pytest.raises(ToolError, match=r"the user of state\.url may not do that"):
+            await redis.read("key")
+
+        await redis.close()
+
+
+async def test_a_redis_over_tls_is_trusted_by_its_certificate(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost", "127.0.0.1")
+    for name, blob in (("ca", authority.cert_pem), ("cert", certificate.cert_chain_pems[0])):
+        blob.write_to_path(str(tmp_path / f"{name}.pem"))
+    certificate.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
+    with redis_server(tmp_path) as server:
+        port = server.port + 1
+        files = {"tls-cert-file": "cert.pem", "tls-key-file": "key.pem", "tls-ca-cert-file": "ca.pem"}
+        for option, file in files.items():
+            server.ask("CONFIG", "SET", option, str(tmp_path / file))
+        server.ask("CONFIG", "SET", "tls-auth-clients", "no")
+        assert "OK" in server.ask("CONFIG", "SET", "tls-port", str(port))
+        trusting = RedisConnection(parsed_address(f"rediss://127.0.0.1:{port}?ca={tmp_path / 'ca.pem'}"), "test")
+        wary = RedisConnection(parsed_address(f"rediss://127.0.0.1:{port}"), "test")
+
+        assert await trusting.ping() > 0
+        with pytest.raises(ToolError, match="certificate"):
+            await wary.ping()
+
+        await trusting.close()
+        await wary.close()

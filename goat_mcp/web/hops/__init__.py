@@ -1,0 +1,1 @@
+"""Requests from one replica to another: who may send one, and how it travels."""
