@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
+    from goat_mcp.upstreams.owners.owners import Owners
 
 RunsUnasked = Callable[[str, str], bool]
 """Whether commands of a session, and a principal, may run without a person seeing each (design D8)."""
@@ -103,6 +104,8 @@ class Services:
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
         self.shared = SharedState.of(settings.state, self.references)
+        self.owners: Lazy[Owners] | None = None
+        """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
         shared = self.shared
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)

@@ -21,13 +21,15 @@ from goat_mcp.upstreams.transports.child_pipes import DirectDispatch, Outbox, St
 from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
-
 OpenProcess = Callable[[SharedLaunch], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
 """Runs a process meanwhile. Raises `StartFailure`."""
 
 
 def open_shared(
-    launch: SharedLaunch, guard: ProcessGuard | None, sandbox: SandboxOptions | None = None, confine: Confine | None = None
+    launch: SharedLaunch,
+    guard: ProcessGuard | None,
+    sandbox: SandboxOptions | None = None,
+    confine: Confine | None = None,
 ) -> AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]:
     """As it was asked for, with no more in its environment than that."""
     own = StdioLaunch(launch.command, launch.args, {}, launch.cwd, sandbox=sandbox)
