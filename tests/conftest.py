@@ -25,6 +25,9 @@ from tests.not_on_windows import NOT_ON_WINDOWS
 from tests.quick_start import login_path
 from tests.repetitions import examples, is_full
 from tests.resident_processes import end_residents_below, residents_of_this_user
+from tests.shared_states import one_redis, states
+
+__all__ = ["one_redis", "states"]  # fixtures
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
 settings.register_profile(

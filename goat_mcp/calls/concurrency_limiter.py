@@ -74,9 +74,17 @@ class CallLimiter:
         if self._left is not None and not limiter.running():
             self._left.set()
 
+    def running(self) -> int:
+        """How many calls have a permit now."""
+        return sum(limiter.running() for limiter in self._of_depth.values())
+
+    def waiting(self) -> int:
+        """How many calls wait for one."""
+        return sum(limiter.waiting() for limiter in self._of_depth.values())
+
     async def none_running(self) -> None:
         """Wait until no call runs."""
-        while any(limiter.running() for limiter in self._of_depth.values()):
+        while self.running():
             self._left = anyio.Event()
             await self._left.wait()
         self._left = None

@@ -40,6 +40,7 @@ from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # most gateways have none
     from goat_mcp.calls.extensions.extension_points import Steps
+    from goat_mcp.calls.observability.call_metrics import CallMetrics
 
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
@@ -75,6 +76,7 @@ class Pipeline:
     redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None
+    metrics: CallMetrics | None = None
     max_chars: int = MAX_CHARS
 
     @cached_property
@@ -90,6 +92,7 @@ class Pipeline:
         """
         turn = turn or Turn(Batch())
         rule_name = name
+        is_known = False
         error_code: str | None = str(ErrorCode.CANCELLED)
         result = ToolResult()  # of a call that is cancelled
         with self.spill.used_by(ctx.principal):
@@ -101,7 +104,7 @@ class Pipeline:
                 try:
                     tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
                     spec = tool.spec
-                    rule_name = spec.rule_name
+                    rule_name, is_known = spec.rule_name, True
                     self._check_visible(name, spec, ctx)
                 except ToolError as unknown:
                     if not self.layers:
@@ -134,6 +137,9 @@ class Pipeline:
                 error_code = str(ErrorCode.INTERNAL)
                 result = error_result(_internal_error(rule_name, ctx, bug))
             finally:
+                if self.metrics is not None:
+                    elapsed_s = time.monotonic() - ctx.started_at_s
+                    self.metrics.record(rule_name if is_known else None, elapsed_s, error_code)
                 record = partial(self._record_outcome, rule_name, arguments, ctx, error_code, result)
                 if not ctx.do_afterwards(ctx.call_id, record):
                     await record()

@@ -17,6 +17,7 @@ from goat_mcp.calls.approvals.wording import CONSEQUENCES, choice_title, lines_o
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import OK
 from goat_mcp.cli.notify_trial import send_test_messages
+from goat_mcp.cli.own_state import own_state
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.core.durations import span
 from goat_mcp.gateway.approvals.outcome import results_of
@@ -48,7 +49,7 @@ def approvals(ids: Sequence[str], show_all: bool, watch: bool, test_notify: bool
         raise click.UsageError(f"--{'watch' if watch else 'test-notify'} stands alone, or with --json")
     if test_notify:
         return send_test_messages(as_json=as_json)
-    state = StateDirectory.default()
+    state = own_state()
     queue = approval_queue(state)
     if watch:
         anyio.run(_watch, queue, state, as_json)

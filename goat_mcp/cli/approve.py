@@ -13,10 +13,10 @@ import click
 from goat_mcp.calls.approvals.record import Approval, DecidedBefore
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, OK, TOOL_ERROR
+from goat_mcp.cli.own_state import own_state
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import record_refusals, refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.gateway.approvals.queue import ApprovalQueue, Decided
@@ -80,7 +80,7 @@ def decide_all(ids: Sequence[str], decide: Decide, as_json: bool) -> int:
 async def _outcomes(ids: Sequence[str], decide: Decide) -> list[dict[str, Any]]:
     from goat_mcp.gateway.approvals.user_queue import approval_queue
 
-    queue = approval_queue(StateDirectory.default())
+    queue = approval_queue(own_state())
     await queue.waiting()  # what has come since somebody looked last has a record, too
     outcomes: list[dict[str, Any]] = []
     for id in ids:

@@ -15,6 +15,7 @@ from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.calls.permissions.remembered import RememberedRule
 from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run
+from goat_mcp.cli.own_state import own_state
 from goat_mcp.cli.settings_file import edit_fields, say_edit
 from goat_mcp.cli.terminal import print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
@@ -23,7 +24,6 @@ from goat_mcp.gateway.rules.edits import RuleChange, changed_rules, forgotten_ru
 from goat_mcp.gateway.rules.listed import listed_rules, place_of, remembered_fields, remembered_rules
 from goat_mcp.gateway.rules.words import meaning
 from goat_mcp.settings.loading import load_settings
-from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_edit import edit_alone
 
 
@@ -53,7 +53,7 @@ def _list(as_json: bool, selection: dict[str, Any]) -> None:
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
     found = listed_rules(settings, _warn)
-    granted = ApprovalStore(StateDirectory.default()).session_grants()
+    granted = ApprovalStore(own_state()).session_grants()
     if as_json:
         click.echo(json.dumps([*(one.fields() for one in found), *(one for each in granted for one in _granted(each))]))
         return

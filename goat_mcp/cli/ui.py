@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.own_state import own_state
 from goat_mcp.cli.running_servers import running
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
@@ -32,7 +33,7 @@ def ui(no_open: bool, port: int | None, as_json: bool) -> None:
     Ctrl-C, for this machine alone. The link opens it once, within a minute; run the command again for another one.
     """
     refuse_if_run_by_a_model("open the page")
-    state = StateDirectory.default()
+    state = own_state()
     url = _running_page() if port is None else None
     if url is None:
         _serve(state, port or 0, opens=not no_open, as_json=as_json)

@@ -18,6 +18,11 @@ OWNERS = frozenset({LOCAL, OPERATOR})
 """Those who run goat-mcp and decide about what serves all its clients."""
 
 
+def principal_of_user(name: str) -> str:
+    """Somebody whom an identity provider knows by this name. No other kind of principal looks like that."""
+    return f"user:{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Rights:
     """Names are rule names, the names of tools that are judged by another one's rules (`bash__exec`), or `mcp__SERVER`
@@ -37,6 +42,8 @@ class Rights:
     writes_below: str = ""
     profiles: tuple[str, ...] = ()
     shows_apps: bool = False
+    is_administrator: bool = False
+    """Whether the client may see and decide what waits for all principals. An agent may not."""
     granted: frozenset[str] = frozenset()
     """Tools that come with what this agent is, e.g. writing to its team: nobody is asked again. Deny rules hold."""
 

@@ -111,6 +111,32 @@ def is_alive(name: str) -> bool:
     return pid.isdigit() and _name_of(int(pid)) == name
 
 
+class ProcessNames:
+    """Names of processes that share a state. `machine` tells those of one machine from those of others, empty if all
+    are of this one.
+
+    Of a process of another machine nobody here knows whether it lives: it counts as alive.
+    """
+
+    def __init__(self, machine: str = "") -> None:
+        self._suffix = f"@{machine}" if machine else ""
+
+    @property
+    def mine(self) -> str:
+        return this_process() + self._suffix
+
+    def of_session(self, session_key: str) -> str:
+        """Which process a session belongs to: one that any server serves belongs to all that share the state."""
+        return "all" if self._suffix and session_key.startswith("principal:") else self.mine
+
+    def is_here(self, name: str) -> bool:
+        """Whether it is, or was, of this machine."""
+        return not self._suffix or name.endswith(self._suffix)
+
+    def is_alive(self, name: str) -> bool:
+        return not self.is_here(name) or is_alive(name.removesuffix(self._suffix))
+
+
 def _name_of(pid: int) -> str:
     found = living_process(pid)
     return f"{pid}-{found.started if found is not None else ''}"

@@ -21,6 +21,8 @@ APP_MIME_TYPE = "text/html;profile=mcp-app"
 PATH_PROFILE = "goat_mcp.profile"
 """The key of a request's ASGI scope that holds the profile of its path."""
 _SCOPE_PREFIX = "profile:"
+ADMINISTRATOR_SCOPE = "administrator"
+"""What marks a token of somebody who decides for everybody. Scopes of a provider's token are not taken over."""
 
 
 def token_scope(profile: str) -> str:
@@ -83,6 +85,8 @@ class CallerIdentity:
         token = self._token()
         scopes = token.scopes if token is not None else []
         rights = self._profiles.rights(token_scopes=scopes, client=_client_name(ctx), request=ctx.request)
+        if ADMINISTRATOR_SCOPE in scopes:
+            rights = replace(rights, is_administrator=True)
         return replace(rights, shows_apps=True) if shows_apps(ctx.session.client_capabilities) else rights
 
     def principal(self) -> str:

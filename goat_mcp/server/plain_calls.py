@@ -27,12 +27,12 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from opentelemetry import trace
 from pydantic import ValidationError
 
 from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.context import Afterwards, DoAfterwards
 from goat_mcp.core.gateway_chain import HOPS_KEY
+from goat_mcp.core.tracing import is_traced
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.result_compatibility import is_known_everywhere, is_plain_text
 
@@ -208,7 +208,7 @@ class PlainCalls:
         self.call_tool = call_tool
         self._seal = seal
         self._server_info = server.server_info_stamp
-        self.are_traced = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        self.are_traced = is_traced()
 
     async def answer(self, ctx: Context, params: CalledTool) -> dict[str, Any] | types.ErrorData:
         """The result or the error, as this client's revision has it."""

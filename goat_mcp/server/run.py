@@ -34,6 +34,7 @@ from goat_mcp.upstreams.upstreams import FIRST_LIST_WAIT_S
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.drain import Drain
+    from goat_mcp.server.http.metrics import MetricsServer
     from goat_mcp.server.http.server import HttpServer
     from goat_mcp.server.replicas.this_replica import ThisReplica
     from goat_mcp.server.ui.hosts import Hosts
@@ -101,7 +102,7 @@ def run_http(
 
     Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
     from goat_mcp.server.http.page import MountedPage
-    from goat_mcp.server.http.server import HttpServer, parse_address
+    from goat_mcp.server.http.server import HttpServer, check_identity, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
     handoff = taken_over()
@@ -113,6 +114,8 @@ def run_http(
     token: str | None = None
     files = {name: one.token_file.expanduser() for name, one in settings.profiles.items() if one.token_file}
     of_profiles: dict[str, str] = {}
+    if settings.identity.is_on:
+        check_identity(settings, address, no_token=no_token)
     if no_token:
         if files:
             raise ToolError(
@@ -132,11 +135,25 @@ def run_http(
             say(f"goat-mcp: bearer token of profile {name} in {file}")
     page = MountedPage(gateway, hosts) if settings.ui.enabled else None
     hosts_served = frozenset(settings.http.hosts)
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles, page, hosts_served)
+    server = HttpServer(
+        Adapter(gateway, "http"),
+        address,
+        token,
+        settings.limits,
+        of_profiles,
+        page,
+        hosts_served,
+        settings.identity,
+    )
+    metrics = None
+    if gateway.services.metrics is not None:
+        from goat_mcp.server.http.metrics import MetricsServer
+
+        metrics = MetricsServer(settings.metrics, settings.limits)
     server.bind(handoff.listener)
     server.replica = _this_replica(gateway, server)
     watch_exits_without_threads()
-    anyio.run(_serve_http, gateway, server, say, handoff)
+    anyio.run(_serve_http, gateway, server, say, handoff, metrics)
     _replace_process(gateway, handoff)
 
 
@@ -157,7 +174,7 @@ async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHand
     adapter = Adapter(gateway, "stdio", tells_newcomers=handoff.greeting is not None)
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
-        with stopping_on_signals(stop, gateway.guard) as on_term:
+        with stopping_on_signals(stop, gateway.guard) as on_term, sending_spans(gateway):
             group.start_soon(_stop_when_gone, host, stop, on_term)
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
@@ -175,7 +192,11 @@ async def _serve_stdio(gateway: Gateway, host: HostProcess, handoff: RestartHand
 
 
 async def _serve_http(
-    gateway: Gateway, server: HttpServer, say: Callable[[str], None], handoff: RestartHandoff
+    gateway: Gateway,
+    server: HttpServer,
+    say: Callable[[str], None],
+    handoff: RestartHandoff,
+    metrics: MetricsServer | None = None,
 ) -> None:
     async def hand_over() -> None:
         await gateway.restart.wanted.wait()
@@ -183,6 +204,11 @@ async def _serve_http(
             await gateway.pipeline.slots.none_running()
         handoff.keep_listener(server.keep_listening())
         server.stop()
+
+    def listens(where: str) -> None:
+        say(f"goat-mcp: listening on {where}")
+        if metrics is not None:
+            say(f"goat-mcp: metrics at {metrics.url}")
 
     refused: ToolError | None = None
     if is_possible():
@@ -193,8 +219,11 @@ async def _serve_http(
             drain = drain_of(gateway, server, server.replica)
             on_term = drain.begin
             group.start_soon(drain.run)
-        with stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close):
+        stopping = stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close)
+        with stopping, sending_spans(gateway):
             await group.start(server.adapter.run)
+            if metrics is not None:
+                group.start_soon(show_metrics, gateway, server, metrics)
             group.start_soon(publish_status, gateway)
             group.start_soon(notify_people, gateway)
             group.start_soon(hand_over)
@@ -203,7 +232,7 @@ async def _serve_http(
             # Its connections start threads, which must not get signals.
             try:
                 async with _registered(gateway, server.replica):
-                    await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
+                    await server.serve(listens)
             except ToolError as problem:  # for the user, and not as one of a group
                 refused = problem
         group.cancel_scope.cancel()
@@ -241,6 +270,34 @@ def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drai
         # A suspended call that has only asked can be started again by another replica.
         unfinished=(lambda: gateway.pipeline.slots.none_running(), server.adapter.suspended.none_begun),
     )
+
+
+async def show_metrics(gateway: Gateway, server: HttpServer, metrics: MetricsServer) -> None:
+    """Until cancelled."""
+    from goat_mcp.gateway.status.metrics import CONTENT_TYPE, GatewayMetrics
+
+    assert gateway.services.metrics is not None, "they are on"
+    of_gateway = GatewayMetrics(gateway, gateway.services.metrics, server.counts)
+    await metrics.serve(of_gateway.text, CONTENT_TYPE)
+
+
+@contextmanager
+def sending_spans(gateway: Gateway) -> Generator[None]:
+    """Trace calls if the settings name a collector. Enter it where new threads do not take the process's signals."""
+    options = gateway.settings.tracing
+    if not options.endpoint:
+        yield
+        return
+    from opentelemetry import trace
+
+    from goat_mcp.gateway.build.observability import tracer_provider
+
+    provider = tracer_provider(options, gateway.redactor)
+    trace.set_tracer_provider(provider)
+    try:
+        yield
+    finally:
+        provider.shutdown()
 
 
 def _collect_garbage_from_now_on() -> None:

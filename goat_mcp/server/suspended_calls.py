@@ -224,6 +224,9 @@ class SuspendedCalls:
         self.replica = ""
         """This server's name among several, which others send answers to."""
 
+    def __len__(self) -> int:
+        return len(self._suspended)
+
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Be the home of all calls until cancelled."""
         async with anyio.create_task_group() as self._group:

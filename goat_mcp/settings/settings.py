@@ -15,6 +15,7 @@ from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
 from goat_mcp.calls.hooks.settings import HookSettings
+from goat_mcp.calls.observability.options import MetricsOptions, TracingOptions
 from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
@@ -29,6 +30,7 @@ from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_o
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.settings.identity import IdentitySettings
 from goat_mcp.state.options import StateOptions
 from goat_mcp.state.replicas.options import ReplicaOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
@@ -157,6 +159,9 @@ class Settings(SandboxOptions):
     limits: LimitSettings = default_part()
     http: HttpSettings = default_part()
     replica: ReplicaOptions = default_part()
+    identity: IdentitySettings = default_part()
+    metrics: MetricsOptions = default_part()
+    tracing: TracingOptions = default_part()
     ui: UiSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 

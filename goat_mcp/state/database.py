@@ -48,6 +48,35 @@ class Warn(Protocol):
     def __call__(self, event: str, **fields: Any) -> None: ...
 
 
+class Table(Protocol):
+    """Rows that several processes share, and work over them in SQL. Blocking: on an event loop, in a thread.
+
+    Raises `ToolError(IO)` where the rows cannot be had.
+    """
+
+    @property
+    def exists(self) -> bool: ...
+
+    def read_here(self, work: Callable[[Connection], T]) -> T: ...
+
+    def write_here(self, work: Callable[[Connection], T], *, wait_s: float = ...) -> T:
+        """All or nothing; `work` may run more than once."""
+        ...
+
+    def mark(self) -> object:
+        """Another one if any process has changed something."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_table(state: StateDirectory, warn: Warn, file_name: str, name: str, schema: Sequence[str]) -> Table:
+    """The table `name` that `schema` makes: of this machine in a file, or of all servers that share a state."""
+    if state.shared is not None:
+        return state.shared.table(name, schema)
+    return Database(state, warn, file_name=file_name, schema=schema)
+
+
 class Database:
     """`state.db` of a state directory, or another file there, shared with the user's other goat-mcp processes.
 
@@ -80,6 +109,22 @@ class Database:
     def read_here(self, work: Callable[[Connection], T]) -> T:
         """As `read`, in the thread of the caller, which waits."""
         return self._run("BEGIN", work)
+
+    @property
+    def exists(self) -> bool:
+        """Without a file nothing was ever kept: whoever only looks makes none."""
+        return self.path.exists()
+
+    def mark(self) -> object:
+        """Another one if any process has changed something. Costs two looks at the file system."""
+        found: list[int] = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            try:
+                stat = path.stat()
+                found += [stat.st_mtime_ns, stat.st_size]
+            except OSError:
+                found += [0, 0]
+        return tuple(found)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again. Work that nobody waits for any more may keep it a while."""

@@ -7,9 +7,11 @@ take as they are. Its import adds 7 ms to every start.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from goat_mcp.core import platform
 from goat_mcp.state.own_file import make_own_folder
@@ -17,11 +19,28 @@ from goat_mcp.state.own_file import make_own_folder
 STATE_DIR_VARIABLE = "GOAT_MCP_STATE_DIR"
 
 
+class SharedTables(Protocol):
+    """Tables that several servers share, as stores need them."""
+
+    @property
+    def machine(self) -> str:
+        """Names this machine among them."""
+        ...
+
+    def table(self, name: str, schema: Sequence[str]) -> Any:
+        """A `database.Table`."""
+        ...
+
+
 @dataclass(frozen=True)
 class StateDirectory:
-    """Paths below the state directory. Folders are created 0700 when first asked for."""
+    """Paths below the state directory. Folders are created 0700 when first asked for.
+
+    `shared`: what several servers share is there instead (`state.url`).
+    """
 
     path: Path
+    shared: SharedTables | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def default(cls) -> StateDirectory:

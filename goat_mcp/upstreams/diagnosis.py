@@ -71,6 +71,7 @@ def upstream_status(
         output_mismatches=output.mismatches,
         unchecked_outputs=(*tools.unchecked_outputs, *output.unchecked),
         calls_in_flight=calls.limiter.in_flight,
+        calls_waiting=calls.limiter.limiter.waiting(),
         sharing=connection.sharing if connection is not None and not connection.closed.is_set() else None,
         catalog_at_s=tools.listed_at_s(),
         stderr_tail=connection.stderr_text() if connection is not None else "",

@@ -144,6 +144,7 @@ class UpstreamStatus:
     output_mismatches: int = 0
     unchecked_outputs: tuple[str, ...] = ()
     calls_in_flight: int = 0
+    calls_waiting: int = 0
     sharing: SharingStatus | None = None
     """None if it is not to be shared, or has no connection yet."""
     catalog_at_s: float | None = None

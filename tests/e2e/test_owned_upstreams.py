@@ -55,7 +55,7 @@ async def test_all_replicas_use_one_process(tmp_path: Path, mode: str) -> None:
             await called(of[owner], "add", text=text)
         asked = ours.redis.commands() - before
 
-    assert [number for number in told if number] == [1, 2, 3]
+    assert {1, 2, 3} <= set(told)
     assert ours.effects() == ["a", "b", "c"]
     # Leases are renewed beside: a few commands a second, however many calls there are.
     assert asked < 20
@@ -133,6 +133,7 @@ async def test_an_owner_that_was_stopped_past_its_lease_ends_its_process_and_wri
         owner = ours.owner_of(first)
         (other,) = {"one", "two"} - {owner}
         ours.send(owner, signal.SIGSTOP)
+        second = 0
         late: list[str] = []
 
         async def call_the_stopped_one() -> None:

@@ -24,7 +24,6 @@ from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
 from goat_mcp.core.elicitation import Answer, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import with_heartbeat
-from goat_mcp.processes.process_table import this_process
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ class QueuedApprovals:
             raise _over(request.tool, "is no longer in their queue") from None
 
     async def _verdict(self, request: Request, ctx: ToolContext) -> Verdict:
-        request = replace(request, session=session_mark(request.session))
+        request = replace(request, session=self._session_mark(request.session))
         while True:
             found = await _in_thread(self._queued, request, ctx.call_id)
             if not found.is_decided:
@@ -88,13 +87,17 @@ class QueuedApprovals:
             # An identical call beside this one has run by that decision: it was good for one.
 
     async def granted(self, ctx: ToolContext) -> Sequence[tuple[Verdict, str]]:
-        session = session_mark(ctx.client_session)
+        session = self._session_mark(ctx.client_session)
         found = await _in_thread(self.store.granted, ctx.principal, session)
         return [
             (one.verdict, one.request.directory)
             for one in found
             if one.verdict is not None and not one.verdict.remember
         ]
+
+    def _session_mark(self, session_key: str) -> str:
+        """A session by its process, too: over stdio every process has one of the same name."""
+        return f"{self.store.processes.of_session(session_key)}/{session_key}"
 
     def _queued(self, request: Request, call_id: str) -> Approval:
         found = self.store.attend(request.subject, request.principal, call_id)
@@ -193,11 +196,6 @@ async def first_of(
     if failed is not None and answer is None and decided is None:
         raise failed
     return answer, decided
-
-
-def session_mark(session_key: str) -> str:
-    """A session by its process, too: over stdio every process has one of the same name."""
-    return f"{this_process()}/{session_key}"
 
 
 def _for_session(used: Approval, session: str) -> Verdict:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from goat_mcp.calls.approvals.store import FILE_NAME, KEPT_S
-from goat_mcp.processes.process_table import is_alive, this_process
-from goat_mcp.state.database import Database, Warn
+from goat_mcp.processes.process_table import ProcessNames
+from goat_mcp.state.database import Warn, open_table
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
 
@@ -43,7 +43,8 @@ class Notices:
     """
 
     def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
-        self._database = Database(state, warn, file_name=FILE_NAME, schema=_SCHEMA)
+        self._database = open_table(state, warn, FILE_NAME, "notices", _SCHEMA)
+        self._processes = ProcessNames("" if state.shared is None else state.shared.machine)
 
     def close(self) -> None:
         self._database.close()
@@ -56,12 +57,12 @@ class Notices:
             row = connection.execute(
                 "SELECT status, process FROM notices WHERE approval = ? AND channel = ?", (approval, channel)
             ).fetchone()
-            if row is not None and (row[0] != "sending" or is_alive(str(row[1]))):
+            if row is not None and (row[0] != "sending" or self._processes.is_alive(str(row[1]))):
                 return False
             connection.execute(
                 "INSERT OR REPLACE INTO notices (approval, channel, at_s, process, status, digest, may_approve) "
                 "VALUES (?, ?, ?, ?, 'sending', ?, ?)",
-                (approval, channel, time.time(), this_process(), digest, may_approve),
+                (approval, channel, time.time(), self._processes.mine, digest, may_approve),
             )
             return True
 
@@ -105,7 +106,7 @@ class Notices:
         return changed == 1
 
     def _select(self, condition: str, *values: str) -> list[SentNotice]:
-        if not self._database.path.exists():
+        if not self._database.exists:
             return []  # whoever only looks makes none
         query = f"SELECT approval, message, digest, may_approve FROM notices WHERE {condition} ORDER BY at_s"
         rows = self._database.read_here(lambda connection: connection.execute(query, values).fetchall())

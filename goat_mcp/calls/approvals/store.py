@@ -1,6 +1,7 @@
-"""The approval queue on disk: whatever waits for a person is one record (design D17).
+"""The approval queue: whatever waits for a person is one record (design D17).
 
-`approvals.db` in the state directory, 0600: every process of the user sees the same records, and each is decided once.
+It is `approvals.db` in the state directory, 0600, or in the state that several servers share (`state.url`): every
+process sees the same records, and each is decided once.
 What a decision does is not here.
 """
 
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from goat_mcp.calls.approvals.approval_rows import COLUMNS, SCHEMA, from_row, insert_row
 from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Kind, Request, Status, Verdict
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.processes.process_table import is_alive, this_process
-from goat_mcp.state.database import Database, Warn
+from goat_mcp.processes.process_table import ProcessNames
+from goat_mcp.state.database import Warn, open_table
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
 
@@ -37,13 +38,13 @@ class ApprovalStore:
     """All records of the user. Blocking: on an event loop, in a thread. Raises `ToolError(IO)` if the file fails."""
 
     def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
-        self._state = state
-        self._database = Database(state, warn, file_name=FILE_NAME, schema=SCHEMA)
+        self._database = open_table(state, warn, FILE_NAME, "approvals", SCHEMA)
+        self.processes = ProcessNames("" if state.shared is None else state.shared.machine)
 
     @property
     def exists(self) -> bool:
         """Without a file nothing ever waited: whoever only looks makes none."""
-        return self._database.path.exists()
+        return self._database.exists
 
     def close(self) -> None:
         self._database.close()
@@ -51,7 +52,7 @@ class ApprovalStore:
     def add(self, request: Request, call_id: str = "") -> Approval:
         """Put a request in the queue, for a call that waits for it or for none."""
         approval = Approval(
-            secrets.token_hex(16), request, time.time(), Status.WAITING, call_id=call_id, process=this_process()
+            secrets.token_hex(16), request, time.time(), Status.WAITING, call_id=call_id, process=self.processes.mine
         )
 
         def insert(connection: Connection) -> None:
@@ -74,14 +75,15 @@ class ApprovalStore:
                 (subject, principal, time.time()),
             )
             for found in map(from_row, rows.fetchall()):
-                if found.call_id and is_alive(found.process):
+                if found.call_id and self.processes.is_alive(found.process):
                     continue
                 if found.verdict is not None and found.verdict.taken_back:
                     continue
                 connection.execute(
-                    "UPDATE approvals SET call_id = ?, process = ? WHERE id = ?", (call_id, this_process(), found.id)
+                    "UPDATE approvals SET call_id = ?, process = ? WHERE id = ?",
+                    (call_id, self.processes.mine, found.id),
                 )
-                return replace(found, call_id=call_id, process=this_process())
+                return replace(found, call_id=call_id, process=self.processes.mine)
             return None
 
         return self._database.write_here(take)
@@ -112,7 +114,7 @@ class ApprovalStore:
                 return found
             if found is not None and found.is_decided and (found.decided_at_s or 0) >= seen_at_s:
                 raise DecidedBefore(found)
-            approval = Approval(secrets.token_hex(16), request, time.time(), Status.WAITING)
+            approval = self._new(request)
             insert_row(connection, approval)
             return approval
 
@@ -137,7 +139,7 @@ class ApprovalStore:
             connection.execute(
                 "UPDATE approvals SET status = ?, verdict = ?, decided_by = ?, decided_at_s = ?, "
                 "process = CASE kind WHEN 'call' THEN process ELSE ? END WHERE id = ?",
-                (status.value, json.dumps(asdict(verdict)), by, now_s, this_process(), found.id),
+                (status.value, json.dumps(asdict(verdict)), by, now_s, self.processes.mine, found.id),
             )
             return replace(found, status=status, verdict=verdict, decided_by=by, decided_at_s=now_s)
 
@@ -229,7 +231,7 @@ class ApprovalStore:
             if one.verdict is not None
             and one.verdict.grants
             and not one.verdict.remember
-            and is_alive(one.request.session.partition("/")[0])
+            and self.processes.is_alive(one.request.session.partition("/")[0])
         ]
 
     def take_back(self, id: str) -> Approval:
@@ -264,15 +266,16 @@ class ApprovalStore:
 
         def sync(connection: Connection) -> None:
             rows = connection.execute(
-                "SELECT id, subject, at_s FROM approvals WHERE status = 'waiting' AND kind = ?", (kind.value,)
+                "SELECT id, subject, at_s, process FROM approvals WHERE status = 'waiting' AND kind = ?", (kind.value,)
             ).fetchall()
-            waiting = {subject for _, subject, _ in rows}
-            for id, subject, at_s in rows:
+            here = [row[:3] for row in rows if self.processes.is_here(row[3])]
+            waiting = {subject for _, subject, _ in here}
+            for id, subject, at_s in here:
                 if subject not in subjects and at_s < seen_at_s:
                     connection.execute("UPDATE approvals SET status = 'withdrawn' WHERE id = ?", (id,))
             for request in requests:
-                if request.subject not in waiting and not _is_settled(connection, request, seen_at_s):
-                    insert_row(connection, Approval(secrets.token_hex(16), request, time.time(), Status.WAITING))
+                if request.subject not in waiting and not self._is_settled(connection, request, seen_at_s):
+                    insert_row(connection, self._new(request))
 
         if requests or self.exists:
             self._database.write_here(sync)
@@ -282,16 +285,9 @@ class ApprovalStore:
         if self.exists and self._database.read_here(_has_expired):
             self._database.write_here(_expire)
 
-    def mark(self) -> tuple[int, int, int, int]:
-        """Another one if any process has changed the queue. Costs two looks at the file system."""
-        found: list[int] = []
-        for suffix in ("", "-wal"):
-            try:
-                stat = self._state.path.joinpath(f"{FILE_NAME}{suffix}").stat()
-                found += [stat.st_mtime_ns, stat.st_size]
-            except OSError:
-                found += [0, 0]
-        return found[0], found[1], found[2], found[3]
+    def mark(self) -> object:
+        """Another one if any process has changed the queue."""
+        return self._database.mark()
 
     def _select(self, condition: str, *values: Any) -> list[Approval]:
         query = f"SELECT {COLUMNS} FROM approvals WHERE {condition}"
@@ -306,6 +302,23 @@ class ApprovalStore:
             (kind.value, subject, len(subject) + 1, f"{subject}:"),
         ).fetchone()
         return None if row is None else from_row(row)
+
+    def _new(self, request: Request) -> Approval:
+        """`process`: what waits in a store of its own is decided on the machine of that store."""
+        return Approval(secrets.token_hex(16), request, time.time(), Status.WAITING, process=self.processes.mine)
+
+    def _is_settled(self, connection: Connection, request: Request, seen_at_s: float) -> bool:
+        """Whether it was denied, or is approved and somebody is at it."""
+        rows = connection.execute(
+            "SELECT status, process, used_at_s FROM approvals "
+            "WHERE subject = ? AND status IN ('approved', 'denied') AND kind = ?",
+            (request.subject, request.kind.value),
+        ).fetchall()
+        return any(status == "denied" or self._is_under_way(process, at_s, seen_at_s) for status, process, at_s in rows)
+
+    def _is_under_way(self, process: str, done_at_s: float | None, seen_at_s: float) -> bool:
+        """Whether what was approved was not done yet at that moment, by a process that lives."""
+        return self.processes.is_alive(process) if done_at_s is None else done_at_s >= seen_at_s
 
     def _one(self, connection: Connection, id: str) -> Approval:
         rows = connection.execute(
@@ -334,18 +347,3 @@ def _has_expired(connection: Connection) -> bool:
     return (
         connection.execute(f"SELECT 1 FROM approvals WHERE {_EXPIRED} LIMIT 1", (time.time(),)).fetchone() is not None
     )
-
-
-def _is_settled(connection: Connection, request: Request, seen_at_s: float) -> bool:
-    """Whether it was denied, or is approved and somebody is at it."""
-    rows = connection.execute(
-        "SELECT status, process, used_at_s FROM approvals "
-        "WHERE subject = ? AND status IN ('approved', 'denied') AND kind = ?",
-        (request.subject, request.kind.value),
-    ).fetchall()
-    return any(status == "denied" or _is_under_way(process, at_s, seen_at_s) for status, process, at_s in rows)
-
-
-def _is_under_way(process: str, done_at_s: float | None, seen_at_s: float) -> bool:
-    """Whether what was approved was not done yet at that moment, by a process that lives."""
-    return is_alive(process) if done_at_s is None else done_at_s >= seen_at_s

@@ -13,7 +13,7 @@ from goat_mcp.calls.approvals.record import Approval, Kind, Request, Verdict
 from goat_mcp.calls.approvals.scopes import ONCE, chosen_verdict
 from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.calls.permissions.remembered import RememberedRules
-from goat_mcp.core.errors import ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
@@ -105,8 +105,15 @@ class ApprovalQueue:
             await anyio.to_thread.run_sync(self.store.finish, id)
 
     async def _decide(self, found: Approval, verdict: Verdict, by: str) -> Decided:
-        decided = await anyio.to_thread.run_sync(self.store.decide, found.id, verdict, by)
         source = next((one for one in self._sources() if one.kind is found.request.kind), None)
+        if source is not None and not self.store.processes.is_here(found.process):
+            machine = found.process.rpartition("@")[2]
+            raise ToolError(
+                ErrorCode.INPUT,
+                f"approval {found.short_id} is about what lies on the machine {machine}",
+                "Decide it there: run the command, or open the page, on that machine.",
+            )
+        decided = await anyio.to_thread.run_sync(self.store.decide, found.id, verdict, by)
         if source is None:
             problem = await anyio.to_thread.run_sync(self._remember, decided, verdict)
             return Decided(decided, _about_call(decided, verdict, problem), problem)

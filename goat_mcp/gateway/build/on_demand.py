@@ -20,10 +20,10 @@ from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tracing import is_traced
 from goat_mcp.gateway.build.extensions import UserCode
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.server_visibility import ServerVisibility
-from goat_mcp.processes.process_table import this_process
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import config_folder
 from goat_mcp.state.trust import FILE_NAME as SETTINGS_FILE
@@ -119,6 +119,7 @@ class OnDemand:
     def _pipeline(self) -> Pipeline:
         from goat_mcp.calls.concurrency_limiter import CallLimiter
         from goat_mcp.calls.hooks import Hooks
+        from goat_mcp.calls.observability.call_spans import CallSpans
         from goat_mcp.calls.permissions.permission import Permission
         from goat_mcp.calls.permissions.remembered import RememberedRules
         from goat_mcp.calls.pipeline import Pipeline
@@ -127,6 +128,7 @@ class OnDemand:
         s, settings, user_code = self._services, self._services.settings, self._user_code
         events = self.session_events()
         begins_sessions = (events.around,) if events is not None else ()
+        tracing = (CallSpans(),) if settings.tracing.endpoint or is_traced() else ()
         wrapping = [extension for extension in user_code.extensions if extension.function is not None]
 
         def shell_directory(ctx: ToolContext, workdir: str) -> str:
@@ -158,8 +160,9 @@ class OnDemand:
             redactor=s.redactor,
             session_settings=s.session_settings,
             calls=s.calls,
+            metrics=s.metrics,
             hooks=replace(user_code.functions or Hooks(), programs=user_code.programs),
-            layers=(*begins_sessions, *wrapping),
+            layers=(*tracing, *begins_sessions, *wrapping),
             steps=user_code.steps,
             with_mail=self._with_mail,
             max_chars=settings.output.max_chars,
@@ -175,13 +178,15 @@ class OnDemand:
 
     async def revoke_grant(self, id: str) -> bool:
         """Take back the rules that an approval granted to a session of this process; False if it granted none here."""
+        store = self._services.approvals()
         try:
-            found = await anyio.to_thread.run_sync(self._services.approvals().find, id)
+            found = await anyio.to_thread.run_sync(store.find, id)
         except ToolError:
             return False
         process, _, session_key = found.request.session.partition("/")
         rules = found.verdict.rules if found.verdict is not None else ()
-        return process == this_process() and self._services.modes.revoke(session_key, rules)
+        is_ours = process == store.processes.of_session(session_key)
+        return is_ours and self._services.modes.revoke(session_key, rules)
 
     async def _with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         """A call's result and the mail for its session. There is none before a call has needed agents."""

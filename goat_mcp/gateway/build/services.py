@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
 from goat_mcp.gateway.build.audit import audit_log
+from goat_mcp.gateway.build.observability import call_metrics, check_tracing
 from goat_mcp.gateway.build.working_directories import WorkingDirectories, check_state, scope_of
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
@@ -70,21 +72,22 @@ class Services:
         """Without stores, todos and changed settings are in the state directory's database. Raises `BrokenSettings`."""
         check_state(state)
         self.settings = settings
+        self.redactor = Redactor(secrets_among(os.environ))
         self.rules = rules
-        self.state = state
+        self.references = SecretReferences(redactor=self.redactor, state=state)
+        self.shared = shared = SharedState.of(settings.state, self.references)
+        self.state = state = replace(state, shared=shared)
         self.serves_http = serves_http
         self.page_url = ""
         """Where this process serves the page, if it does."""
         self.how_started = ""
         """`resident`, or why a server over stdio has a process of its own."""
         self._runs_unasked = runs_unasked
-        self.redactor = Redactor(secrets_among(os.environ))
         self.telemetry = Telemetry(settings.log_level, self.redactor)
         self.guard = ProcessGuard()
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
-        self.references = SecretReferences(redactor=self.redactor, state=state)
         self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
@@ -103,13 +106,13 @@ class Services:
         )
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
-        self.shared = SharedState.of(settings.state, self.references)
         self.owners: Lazy[Owners] | None = None
         """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
-        shared = self.shared
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
+        check_tracing(settings.tracing)
+        self.metrics = call_metrics(settings.metrics) if serves_http else None
         self.config_view = ConfigView(settings)
         config_store = config_store or (DatabaseConfigStore(self.database) if shared is None else shared.settings())
         self.session_settings = SessionSettings(config_store, self.config_view.check, self.telemetry.warning)

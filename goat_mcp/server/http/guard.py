@@ -6,8 +6,8 @@ one plain line, and keeps nothing of what it refuses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -55,6 +55,9 @@ class HttpGuard:
     public_hosts: frozenset[str] = frozenset()
     """Names that a load balancer has: it may speak TLS with clients, so their origin may be `https`."""
 
+    public: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
+    """By path: documents that a client needs before it has a token. They are read with GET."""
+
     page: ASGIApp | None = None
     """The web page of the owner, at and below `/ui`. It has a guard of its own, as strict as this one."""
 
@@ -67,6 +70,9 @@ class HttpGuard:
             return
         if (refusal := self.refusal(scope)) is not None:
             await refusal.answer(send)
+            return
+        if (document := self.public.get(scope["path"])) is not None:
+            await document(scope, receive, send)
             return
         await self.pass_on(scope, receive, send)
 
@@ -85,6 +91,8 @@ class HttpGuard:
             return Refusal(421, "this Host is not served here")
         if origins and (len(origins) > 1 or origins[0] not in self._allowed_origins()):
             return Refusal(403, "this Origin may not call")
+        if scope["path"] in self.public:
+            return None if scope["method"] == "GET" else Refusal(405, "method not allowed", ((b"allow", b"GET"),))
         if scope["path"] != MCP_PATH and self._profile(scope) is None:
             return Refusal(404, "not found")
         method = scope["method"]

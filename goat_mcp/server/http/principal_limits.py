@@ -55,12 +55,14 @@ class FairShares:
     reserve: int = 0
     _held: dict[str, set[Holding]] = field(default_factory=dict[str, set[Holding]])
 
+    def __len__(self) -> int:
+        return sum(len(holdings) for holdings in self._held.values())
+
     def add(self, new: Holding) -> Holding | None:
         """Count it. Returns what has to be closed for it, which does not count any more. Raises `NoRoom`."""
         victim = None
         own = len(self._held.get(new.principal, ()))
-        in_all = sum(len(holdings) for holdings in self._held.values())
-        if in_all >= self.capacity or own >= max(1, self.capacity - self.reserve):
+        if len(self) >= self.capacity or own >= max(1, self.capacity - self.reserve):
             victim = self._idlest(new.principal)
             self.remove(victim)
         self._held.setdefault(new.principal, set()).add(new)

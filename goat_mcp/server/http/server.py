@@ -8,11 +8,14 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
+from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
@@ -34,7 +37,11 @@ from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
 from goat_mcp.server.replicas.gate import HopPrincipals
 from goat_mcp.server.replicas.this_replica import ThisReplica
-from goat_mcp.settings.settings import LimitSettings
+from goat_mcp.settings.identity import IdentitySettings
+from goat_mcp.settings.settings import LimitSettings, Settings
+
+if TYPE_CHECKING:  # loaded if there is a provider
+    from goat_mcp.server.identity.resource_server import ResourceServer
 
 GRACEFUL_SHUTDOWN_S = 1
 SESSION_IDLE_TIMEOUT_S = 1800.0
@@ -58,23 +65,47 @@ class Address:
         return ipaddress.ip_address(self.host).is_loopback
 
 
-def parse_address(text: str) -> Address:
-    """`HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`. Raises `ToolError(CONFIG)`."""
-    if text.startswith("unix:"):
+def parse_address(text: str, flag: str = "--http") -> Address:
+    """`HOST:PORT`, `[IPV6]:PORT` or, for `--http`, `unix:PATH`. Raises `ToolError(CONFIG)`."""
+    if text.startswith("unix:") and flag == "--http":
         return Address(socket_path=Path(text.removeprefix("unix:")).expanduser().absolute())
     host, separator, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    remedy = "Write e.g. --http 127.0.0.1:8765 or --http unix:/run/user/1000/goat.sock."
+    remedy = f"Write e.g. {flag} 127.0.0.1:8765"
+    remedy += " or --http unix:/run/user/1000/goat.sock." if flag == "--http" else "."
     if not separator or not host or not port.isdigit() or int(port) > 65535:
-        raise ToolError(ErrorCode.CONFIG, f"--http {text!r} is not HOST:PORT or unix:PATH", remedy)
+        raise ToolError(
+            ErrorCode.CONFIG, f"{flag} {text!r} is not HOST:PORT{' or unix:PATH' if flag == '--http' else ''}", remedy
+        )
     if host != "localhost":
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            raise ToolError(ErrorCode.CONFIG, f"--http {text!r}: {host!r} is not an IP address", remedy) from None
+            raise ToolError(ErrorCode.CONFIG, f"{flag} {text!r}: {host!r} is not an IP address", remedy) from None
         if address.is_unspecified:
-            raise ToolError(ErrorCode.CONFIG, f"--http {text!r} would listen on every address; name one", remedy)
+            raise ToolError(ErrorCode.CONFIG, f"{flag} {text!r} would listen on every address; name one", remedy)
     return Address(host=host, port=int(port))
+
+
+def check_identity(settings: Settings, address: Address, *, no_token: bool) -> None:
+    """Raises `ToolError(CONFIG)` for settings of a provider that let in too many, or nobody."""
+    identity = settings.identity
+    remedy = "Change the settings identity.* and start again."
+    if no_token:
+        raise ToolError(
+            ErrorCode.CONFIG,
+            "identity.issuer says whose tokens count, and --no-token lets everybody in",
+            "Leave --no-token or identity.issuer out.",
+        )
+    if address.socket_path is not None and not identity.resource:
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"clients of {address.socket_path} need a URL for which the provider gives them tokens",
+            "Set identity.resource, for example to https://mcp.example.com/mcp.",
+        )
+    wanted = {identity.profile, *identity.profile_of_group.values()} - {""}
+    if missing := sorted(wanted - set(settings.profiles)):
+        raise ToolError(ErrorCode.CONFIG, f"identity.* names the profile {missing[0]!r}, which there is not", remedy)
 
 
 class UvicornServer(uvicorn.Server):
@@ -122,6 +153,8 @@ class HttpServer:
     public_hosts: frozenset[str] = frozenset()
     """See `HttpSettings`. The page is not shown there."""
 
+    identity: IdentitySettings = field(default_factory=IdentitySettings)
+
     replica: ThisReplica | None = None
     """If it is one of several. Set before `serve`."""
 
@@ -130,6 +163,7 @@ class HttpServer:
         self._socket: socket.socket | None = None
         self._is_kept = False
         self._is_stopping = False
+        self._sessions = self._connections = FairShares(0)
 
     @property
     def port(self) -> int:
@@ -141,6 +175,14 @@ class HttpServer:
     def origin(self) -> str:
         """Like `http://127.0.0.1:8765`; empty on a Unix socket."""
         return f"http://{_host_text(self.address.host)}:{self.port}" if self.address.socket_path is None else ""
+
+    def counts(self) -> dict[str, float]:
+        """What is open now, for metrics."""
+        return {
+            "sessions": len(self._sessions),
+            "connections": len(self._connections),
+            "calls_suspended": len(self.adapter.suspended),
+        }
 
     def bind(self, listener: int | None = None) -> None:
         """Take the address, or the descriptor of a socket that listens there already. Raises `ToolError(CONFIG)`."""
@@ -159,13 +201,15 @@ class HttpServer:
 
     def app(self, port: int) -> ASGIApp:
         """The ASGI application as it is served on `port`."""
-        names = {"127.0.0.1", "localhost", "[::1]"} if self.address.is_loopback else {_host_text(self.address.host)}
-        hosts = frozenset(
-            {"localhost"} if self.address.socket_path is not None else {f"{name}:{port}" for name in names}
-        )
-        by_token = StaticToken(self.token, self.profile_tokens) if self.token is not None else None
-        principals = HopPrincipals(by_token) if by_token is not None and self.replica is not None else None
+        ours: TokenVerifier | None = StaticToken(self.token, self.profile_tokens) if self.token is not None else None
+        principals = HopPrincipals(ours) if ours is not None and self.replica is not None else None
+        ours = principals or ours
+        provider = self._provider(port) if ours is not None and self.identity.is_on else None
+        # Tokens of ours alone: hosts that are offered a login would not send the one that they are configured with.
+        is_checked_by_sdk = ours is not None and provider is None
+        hosts = served_hosts(self.address, port)
         auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
+        self._sessions = self._shares(self.limits.sessions)
         inner = self.adapter.server.streamable_http_app(
             streamable_http_path=MCP_PATH,
             max_request_body_size=self.limits.body_bytes,
@@ -173,19 +217,20 @@ class HttpServer:
             session_idle_timeout=None,  # `PrincipalSessions` ends idle ones
             # The guard has checked Host and Origin exactly; the SDK's check is looser than that.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            auth=auth if self.token is not None else None,
-            token_verifier=principals or by_token,
+            auth=auth if is_checked_by_sdk else None,
+            token_verifier=ours if is_checked_by_sdk else None,
         )
         needs_token = self.token is not None
-        # The last ones: behind the SDK's reading of the token.
+        # The last ones: behind the reading of the token.
         inner.user_middleware += [
+            *(provider.middleware(ours) if provider is not None and ours is not None else ()),
             Middleware(PrincipalConnections, needs_token=needs_token),
             Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
             *self._routing(needs_token=needs_token),
             Middleware(
                 PrincipalSessions,
-                shares=self._shares(self.limits.sessions),
+                shares=self._sessions,
                 idle_timeout_s=SESSION_IDLE_TIMEOUT_S,
                 needs_token=needs_token,
             ),
@@ -194,8 +239,10 @@ class HttpServer:
         page = self.page if self.address.socket_path is None else None  # no browser opens a socket
         if page is not None:
             page.serve_at(f"http://{_host_text(self.address.host)}:{port}", hosts, is_loopback=self.address.is_loopback)
-        profiles = self.adapter.gateway.settings.profiles
-        app: ASGIApp = (guard := HttpGuard(inner, hosts, profiles.keys, self.public_hosts, page))
+        public = dict.fromkeys(provider.metadata.paths, provider.metadata) if provider is not None else {}
+        public_hosts = self.public_hosts | {urlsplit(self.identity.resource).netloc.lower()} - {""}
+        guard = HttpGuard(inner, hosts, self._profiles, public_hosts, public, page)
+        app: ASGIApp = guard
         if self.replica is not None:
             app = self.replica.gate(app, {MCP_PATH: guard.pass_on}, principals, self.limits.body_bytes)
         return Health(app, self._why_unready)
@@ -211,9 +258,20 @@ class HttpServer:
             return "leaving"
         return self.replica.why_unready if self.replica is not None else ""
 
+    def _profiles(self) -> Collection[str]:
+        """Those that there are now."""
+        return self.adapter.gateway.settings.profiles.keys()
+
+    def _provider(self, port: int) -> ResourceServer:
+        from goat_mcp.server.identity.resource_server import ResourceServer
+
+        services = self.adapter.gateway.services
+        resource = self.identity.resource or f"http://{_host_text(self.address.host)}:{port}{MCP_PATH}"
+        return ResourceServer(self.identity, resource, services.http, self._profiles, services.telemetry.warning)
+
     def _shares(self, capacity: int) -> FairShares:
         """A quarter is kept from each principal for the others, if there are any."""
-        return FairShares(capacity, capacity // 4 if self.profile_tokens else 0)
+        return FairShares(capacity, capacity // 4 if self.profile_tokens or self.identity.is_on else 0)
 
     def close(self) -> None:
         """Give the address back."""
@@ -226,8 +284,8 @@ class HttpServer:
         """Serve the bound address until `stop`. Calls `on_listening` with the URL once clients can connect."""
         assert self._socket is not None, "bind() comes first"
         try:
-            shares = self._shares(possible_connections(self.limits.connections))
-            self._server = guarded_server(self.app(self.port), shares, self.limits, has_lifespan=True)
+            self._connections = self._shares(possible_connections(self.limits.connections))
+            self._server = guarded_server(self.app(self.port), self._connections, self.limits, has_lifespan=True)
             where = self.address.socket_path
             on_listening(f"unix:{where}" if where else f"{self.origin}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])
@@ -244,6 +302,14 @@ class HttpServer:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         if self._server is not None:
             self._server.should_exit = True
+
+
+def served_hosts(address: Address, port: int) -> frozenset[str]:
+    """What requests for an address have in `Host`."""
+    if address.socket_path is not None:
+        return frozenset({"localhost"})
+    names = {"127.0.0.1", "localhost", "[::1]"} if address.is_loopback else {_host_text(address.host)}
+    return frozenset(f"{name}:{port}" for name in names)
 
 
 _ONLY_OURS = -5

@@ -53,6 +53,7 @@ class RedisConnection:
         self._prefix = f"{{{prefix}}}:"
         self._turns = asyncio.Semaphore(MAX_AT_A_TIME)
         self._client: Any = None
+        self._blocking: Any = None
 
     def key(self, *parts: str) -> str:
         """A whole key: the prefix, and the parts with colons between them."""
@@ -65,6 +66,19 @@ class RedisConnection:
         with self._reported(), anyio.fail_after(CONNECT_TIMEOUT_S + ANSWER_TIMEOUT_S):
             async with self._turns:
                 return await work(self._connected())
+
+    def ask_here(self, work: Callable[[Client], T]) -> T:
+        """As `ask`, with redis-py's blocking client, in the thread of the caller."""
+        self.asked += 1
+        with self._reported():
+            if self._blocking is None:
+                self._blocking = _blocking_client(self.address)
+            return work(self._blocking)
+
+    def run_script_here(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
+        """As `run_script`, in the thread of the caller."""
+        whole = [self.key(key) for key in keys]
+        return self.ask_here(lambda client: client.register_script(script)(keys=whole, args=list(arguments)))
 
     async def ping(self) -> float:
         """How long an answer takes, in ms. Raises `ToolError(IO)`."""
@@ -149,6 +163,14 @@ class RedisConnection:
         if client is not None:
             with suppress(Exception):  # it may be lost already
                 await client.aclose()
+        self.close_here()
+
+    def close_here(self) -> None:
+        """The blocking one of its clients."""
+        blocking, self._blocking = self._blocking, None
+        if blocking is not None:
+            with suppress(Exception):
+                blocking.close()
 
     @contextmanager
     def _reported(self) -> Generator[None]:
@@ -186,15 +208,29 @@ def _words(problem: Exception) -> str:
 
 
 def _client(address: RedisAddress) -> Any:
-    from redis.asyncio import Redis, RedisCluster, Sentinel
+    import redis.asyncio
     from redis.asyncio.cluster import ClusterNode
     from redis.asyncio.retry import Retry
+
+    return _made(address, redis.asyncio, ClusterNode, Retry)
+
+
+def _blocking_client(address: RedisAddress) -> Any:
+    import redis
+    from redis.cluster import ClusterNode
+    from redis.retry import Retry
+
+    return _made(address, redis, ClusterNode, Retry)
+
+
+def _made(address: RedisAddress, library: Any, node: Any, retry: Any) -> Any:
+    """`library` is redis-py's asyncio or blocking half; what it calls a node and a retry is not in it by name."""
     from redis.backoff import NoBackoff
 
     # A command that was sent may have had its effect, so there is no second try. That a connection was closed while
     # nobody used it is noticed before something is sent.
     limits: dict[str, Any] = {
-        "retry": Retry(NoBackoff(), 0),
+        "retry": retry(NoBackoff(), 0),
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "socket_timeout": ANSWER_TIMEOUT_S,
         **_tls(address),
@@ -207,14 +243,14 @@ def _client(address: RedisAddress) -> Any:
         **limits,
     }
     if address.kind == "cluster":
-        nodes = [ClusterNode(host, port) for host, port in address.hosts]
-        return RedisCluster(startup_nodes=nodes, **common)
+        nodes = [node(host, port) for host, port in address.hosts]
+        return library.RedisCluster(startup_nodes=nodes, **common)
     if address.kind == "sentinel":
         login = {"username": address.sentinel_user or None, "password": address.sentinel_password or None}
-        sentinels: Any = Sentinel(list(address.hosts), sentinel_kwargs={**login, **limits}, **common)
+        sentinels = library.Sentinel(list(address.hosts), sentinel_kwargs={**login, **limits}, **common)
         return sentinels.master_for(address.name, db=address.database)
     host, port = address.hosts[0]
-    return Redis(host=host, port=port, db=address.database, **common)
+    return library.Redis(host=host, port=port, db=address.database, **common)
 
 
 def _tls(address: RedisAddress) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -10,7 +11,10 @@ from goat_mcp.state.options import StateOptions
 from goat_mcp.state.secret_references import SecretReferences
 
 if TYPE_CHECKING:  # without `state.url` no server needs it
+    from collections.abc import Sequence
+
     from goat_mcp.state.redis.connection import RedisConnection
+    from goat_mcp.state.redis.shared_table import SharedTable
     from goat_mcp.state.redis.stores import RedisConfigStore, RedisTodoStore, RedisTokens
 
 KEY_CHARS = 32
@@ -50,6 +54,16 @@ class SharedState:
                 f"Make one of {KEY_CHARS} characters or more, such as `openssl rand -hex 32`, and give it to each.",
             )
         return cls(RedisConnection(address, options.prefix), keys)
+
+    @property
+    def machine(self) -> str:
+        """Names this machine, or container, among those that share the state."""
+        return socket.gethostname()
+
+    def table(self, name: str, schema: Sequence[str]) -> SharedTable:
+        from goat_mcp.state.redis.shared_table import SharedTable
+
+        return SharedTable(self.connection, name, schema)
 
     def todos(self) -> RedisTodoStore:
         from goat_mcp.state.redis.stores import RedisTodoStore

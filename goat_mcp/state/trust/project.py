@@ -102,7 +102,7 @@ def _shown(entry: Any) -> str:
     return "an empty text" if isinstance(entry, str) else type(entry).__name__
 
 
-NOT_READ = frozenset({"workspace", "audit.path", "sandbox_read", "sandbox_write"})
+NOT_READ = frozenset({"workspace", "audit.path", "metrics.token_file", "sandbox_read", "sandbox_write"})
 """Settings whose paths are places to work in or to write to. All others name files that are obeyed."""
 
 

@@ -88,8 +88,10 @@ class _Pumps:
     writer: asyncio.StreamWriter
 
     async def from_owner(self, answer: httpx2.Response) -> None:
+        import httpx2
+
         try:
-            with suppress(ToolError, OSError):
+            with suppress(httpx2.TransportError, OSError):
                 async for piece in answer.aiter_raw():
                     self.writer.write(piece)
                     await self.writer.drain()

@@ -20,6 +20,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from goat_mcp.core.calling_client import ClientRefused
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.gateway_chain import instance_in
+from goat_mcp.core.tracing import is_traced
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
@@ -81,7 +82,7 @@ async def connect(
             _is_http=isinstance(target, HttpEndpoint),
             _ids=itertools.count(1),
             instance=instance,
-            _outbox=write if isinstance(write, Outbox) else None,
+            _outbox=write if isinstance(write, Outbox) and not is_traced() else None,
         )
         group = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(group.cancel_scope.cancel)

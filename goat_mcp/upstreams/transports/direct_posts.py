@@ -26,10 +26,10 @@ from mcp_types import (
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
-from opentelemetry import trace
 from pydantic import ValidationError
 
 from goat_mcp.core.cancel_scopes import cancel_scope
+from goat_mcp.core.tracing import is_traced
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.transports.child_pipes import LOG_MESSAGE, Answer
 from goat_mcp.upstreams.transports.frames import encode
@@ -86,8 +86,7 @@ class DirectPosts:
         self._is_over = False
         self.on_log: Callable[[str, Mapping[str, Any] | None], None] | None = None
         """Takes log messages, so that none is overtaken by the answer; must not block."""
-        self.is_used = isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-        """The dispatcher's spans are for those who trace calls."""
+        self.is_used = not is_traced()
 
     async def ask(self, request_id: int, params: Mapping[str, Any], headers: Mapping[str, str]) -> Answer | None:
         """The answer; None if the connection ended without one. Cancelled, it breaks off the request.

@@ -27,6 +27,7 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.approvals.queue import ApprovalQueue
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
+from tests.shared_states import States
 from tests.tool_doubles import spec
 
 pytestmark = pytest.mark.anyio
@@ -97,8 +98,8 @@ class Desk:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDirectory:
-    return StateDirectory(tmp_path / "state")
+def state(tmp_path: Path, states: States) -> StateDirectory:
+    return states(tmp_path / "state")
 
 
 async def while_it_waits(desk: Desk, call: Call, act: Callable[[Approval], Awaitable[object]]) -> str:
@@ -270,7 +271,7 @@ async def test_a_grant_for_the_session_is_not_for_the_same_session_name_of_anoth
     await desk.queue.approve(waiting.id, scope="session", by="page")
     assert await desk.settled(write("/ws/a")) == "rule Write(//ws/a)"
 
-    monkeypatch.setattr("goat_mcp.calls.approvals.asking.this_process", lambda: "1-1")
+    monkeypatch.setattr("goat_mcp.processes.process_table.this_process", lambda: "1-1")
     assert await Desk(state, wait_s=0.0).settled(write("/ws/b")) != "rule Write(//ws/a)"
     assert await Desk(state, wait_s=0.0).permission.approvals.granted(ToolContext(call_id="c", principal="p")) == []
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
 from goat_mcp.calls.approvals.record import DecidedBefore, Kind, Request, Status, Verdict
-from goat_mcp.calls.approvals.store import FILE_NAME, ApprovalStore
-from goat_mcp.state.directory import StateDirectory
+from goat_mcp.calls.approvals.store import ApprovalStore
+from tests.shared_states import States
 
 PLAN = Request(Kind.PLAN, "plan:1", "Plan: move it", "local")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ApprovalStore:
-    return ApprovalStore(StateDirectory(tmp_path))
+def store(tmp_path: Path, states: States) -> ApprovalStore:
+    return ApprovalStore(states(tmp_path))
 
 
 def synced(store: ApprovalStore, *requests: Request, seen_at_s: float = 0.0) -> list[str]:
@@ -46,11 +45,13 @@ def test_what_is_being_done_is_not_asked_about_again(store: ApprovalStore) -> No
     assert synced(store, PLAN) == []
 
 
-def test_what_a_killed_process_had_approved_and_not_done_waits_again(store: ApprovalStore, tmp_path: Path) -> None:
+def test_what_a_killed_process_had_approved_and_not_done_waits_again(
+    store: ApprovalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (id,) = synced(store, PLAN)
-    store.decide(id, Verdict(True), "page")
-    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
-        connection.execute("UPDATE approvals SET process = '999999999-1'")
+    with monkeypatch.context() as other:
+        other.setattr("goat_mcp.processes.process_table.this_process", lambda: "999999999-1")
+        store.decide(id, Verdict(True), "page")
 
     (again,) = synced(store, PLAN)
     assert again != id

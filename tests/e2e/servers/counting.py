@@ -53,7 +53,7 @@ for line in sys.stdin:
         case "initialize":
             info = {"name": "counting", "version": "1"}
             version = request["params"]["protocolVersion"]
-            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+            result: dict[str, Any] = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
             send(id=request["id"], result=result)
         case "tools/list":
             send(id=request["id"], result={"tools": TOOLS})

@@ -30,8 +30,8 @@ WAIT_S = 10.0
 class Desk:
     """`problems` are by channel, as they are now; `warnings` all that were logged."""
 
-    def __init__(self, folder: Path) -> None:
-        self.state = StateDirectory(folder / "state")
+    def __init__(self, folder: Path, state: StateDirectory | None = None) -> None:
+        self.state = state or StateDirectory(folder / "state")
         self.store = ApprovalStore(self.state)
         self.queue = ApprovalQueue(self.state, self.store)
         self.notices = Notices(self.state)

@@ -9,7 +9,6 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from goat_mcp.calls.approvals import notices as notices_module
 from goat_mcp.calls.approvals.record import Approval, Choice, Kind, Request, Verdict
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
@@ -68,7 +67,7 @@ async def test_what_a_dead_process_began_to_send_is_sent_and_a_living_one_is_lef
 ) -> None:
     of_dead, of_living = desk.add("s1"), desk.add("s2")
     assert desk.notices.claim(of_living.id, "bell", "d", True)
-    monkeypatch.setattr(notices_module, "this_process", lambda: "1-never")
+    monkeypatch.setattr("goat_mcp.processes.process_table.this_process", lambda: "1-never")
     assert desk.notices.claim(of_dead.id, "bell", "d", True)
     monkeypatch.undo()
     bell = Bell()

@@ -1,0 +1,146 @@
+"""A table that servers share: the same SQL as over a file, and of two who change it at once one goes again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from goat_mcp.core.errors import ToolError
+from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.shared_table import SharedTable
+from tests.redis_server import RedisServer
+from tests.shared_states import shared_state
+
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS notes (a TEXT NOT NULL, b INTEGER NOT NULL, text TEXT, PRIMARY KEY (a, b))",
+    "CREATE INDEX IF NOT EXISTS notes_by_text ON notes (text)",
+)
+
+
+@pytest.fixture
+def tables(server: RedisServer) -> Generator[Callable[[], SharedTable]]:
+    server.ask("FLUSHALL")
+    made: list[SharedTable] = []
+    connections: list[RedisConnection] = []
+
+    def table() -> SharedTable:
+        connections.append(shared_state(server, "test").connection)
+        made.append(SharedTable(connections[-1], "notes", SCHEMA))
+        return made[-1]
+
+    yield table
+    for one in made:
+        one.close()
+    for connection in connections:
+        connection.close_here()
+
+
+def put(table: SharedTable, a: str, b: int, text: str | None) -> None:
+    table.write_here(lambda copy: copy.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (a, b, text)))
+
+
+def rows(table: SharedTable) -> list[Any]:
+    return table.read_here(lambda copy: copy.execute("SELECT a, b, text FROM notes ORDER BY a, b").fetchall())
+
+
+def test_what_one_server_changes_the_others_see(tables: Callable[[], SharedTable]) -> None:
+    one, other = tables(), tables()
+    put(one, "é", 1, "x")
+    put(one, "é", 2, None)
+    assert rows(other) == [("é", 1, "x"), ("é", 2, None)]
+
+    put(other, "é", 1, "y")
+    other.write_here(lambda copy: copy.execute("DELETE FROM notes WHERE b = 2"))
+    assert rows(one) == rows(tables()) == [("é", 1, "y")]
+
+
+def test_work_that_fails_changes_nothing(tables: Callable[[], SharedTable]) -> None:
+    table = tables()
+
+    def fail(copy: Any) -> None:
+        copy.execute("INSERT INTO notes VALUES ('a', 1, 'x')")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        table.write_here(fail)
+
+    assert rows(table) == rows(tables()) == []
+
+
+def test_who_was_slower_works_again_over_what_is_there_now(tables: Callable[[], SharedTable]) -> None:
+    one, other = tables(), tables()
+    put(one, "a", 1, "0")
+    seen: list[str] = []
+
+    def add(copy: Any) -> None:
+        (text,) = copy.execute("SELECT text FROM notes").fetchone()
+        seen.append(text)
+        if len(seen) == 1:
+            put(other, "a", 1, "5")
+        copy.execute("UPDATE notes SET text = ?", (str(int(text) + 1),))
+
+    one.write_here(add)
+
+    assert seen == ["0", "5"]
+    assert rows(other) == [("a", 1, "6")]
+
+
+def test_of_many_servers_that_count_at_once_no_count_is_lost(tables: Callable[[], SharedTable]) -> None:
+    put(tables(), "a", 1, "0")
+
+    def count(table: SharedTable) -> None:
+        for _ in range(20):
+            table.write_here(lambda copy: copy.execute("UPDATE notes SET text = text + 1"), wait_s=30)
+
+    threads = [threading.Thread(target=count, args=(tables(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert rows(tables()) == [("a", 1, "80")]
+
+
+def test_a_redis_that_has_lost_everything_is_an_empty_table(
+    server: RedisServer, tables: Callable[[], SharedTable]
+) -> None:
+    table = tables()
+    put(table, "a", 1, "x")
+    before = table.mark()
+    server.ask("FLUSHALL")
+
+    assert rows(table) == []
+    put(table, "b", 1, "y")
+    assert rows(tables()) == rows(table) == [("b", 1, "y")]
+    assert table.mark() != before
+
+
+def test_a_copy_that_has_missed_much_is_made_anew(
+    tables: Callable[[], SharedTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goat_mcp.state.redis.shared_table.MAX_BEHIND", 3)
+    one, other = tables(), tables()
+    put(one, "gone", 1, "x")
+    assert rows(other) == [("gone", 1, "x")]
+    one.write_here(lambda copy: copy.execute("DELETE FROM notes"))
+    for number in range(8):
+        put(one, "a", 1, str(number))
+
+    assert rows(other) == [("a", 1, "7")]
+
+
+def test_without_redis_nothing_is_read_or_changed(server: RedisServer, tables: Callable[[], SharedTable]) -> None:
+    table = tables()
+    put(table, "a", 1, "x")
+    server.stop()
+    try:
+        with pytest.raises(ToolError):
+            rows(table)
+        with pytest.raises(ToolError):
+            put(table, "a", 1, "y")
+    finally:
+        server.start()
+    assert rows(table) == []
