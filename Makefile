@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # How many processes run tests. They wait a lot: four keep two cores busy. `make test WORKERS=2`
 WORKERS ?= 4
 
-.PHONY: setup demo test test-all unit compiled-tests surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium redis conformance conformance-suite clean
+.PHONY: setup demo test test-all unit compiled-tests surroundings lint types quick-lint macos-simulated windows-under-wine generated dist mcpb bench bench-peers node litellm bubblewrap openssh chromium redis balancers conformance conformance-suite clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and "goat-mcp needs Python 3.11 or newer; %s is %s. \
   Name another one: make demo PYTHON=python3.12" % (sys.executable, sys.version.split()[0]))
@@ -76,7 +76,7 @@ test-all: setup
 unit: setup surroundings
 	@$(BIN)/python -m scripts.run_tests -n $(WORKERS) --dist loadgroup
 
-surroundings: node conformance-suite bubblewrap openssh chromium redis
+surroundings: node conformance-suite bubblewrap openssh chromium redis balancers
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
 NODE_STAMP := $(NODE_TESTS)/node_modules/.ready
@@ -139,6 +139,16 @@ chromium: | openssh
 	  { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } >/dev/null || \
 	  echo "chromium cannot be installed here: tests of the page in a browser will be skipped"; \
 	else echo "no chromium here: tests of the page in a browser will be skipped"; fi
+
+# The load balancers that tests put in front of replicas. As with openssh, where the packages would also start servers
+# that listen to the network, they are left to you; without them those tests are skipped, saying so.
+balancers: | redis
+	@if { command -v haproxy || test -x /usr/sbin/haproxy; } >/dev/null && { command -v nginx || test -x /usr/sbin/nginx; } >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; then \
+	  echo "installing haproxy and nginx ..."; \
+	  { apt-get install -y -qq haproxy nginx-light || { apt-get update -qq && apt-get install -y -qq haproxy nginx-light; }; } >/dev/null || \
+	  echo "haproxy and nginx cannot be installed here: tests behind a load balancer will be skipped"; \
+	else echo "no haproxy and nginx here: tests behind a load balancer will be skipped"; fi
 
 lint: quick-lint types
 

@@ -20,7 +20,7 @@ PROGRAMS = {
     **dict.fromkeys(("sed", "sh", "sleep", "touch", "true", "tty", "umount", "unshare", "wc"), SYSTEM),
     **dict.fromkeys(("git", "make"), SYSTEM),
     "rg": ENVIRONMENT,
-    **dict.fromkeys(("bwrap", "chromium", "redis-server", "ssh", "ssh-keygen"), SURROUNDINGS),
+    **dict.fromkeys(("bwrap", "chromium", "haproxy", "nginx", "redis-server", "ssh", "ssh-keygen"), SURROUNDINGS),
     **dict.fromkeys(("curl", "jq", "node", "npm", "pip", "valkey-server", "zsh"), SKIPPED),
     **dict.fromkeys((":", "exit", "read", "wait", "help", "/no/such/program", "show", "tool"), NO_PROGRAM),
 }

@@ -35,6 +35,10 @@ class RedisServer:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def start(self) -> None:
         program = shutil.which("redis-server") or shutil.which("valkey-server")
         assert program is not None
@@ -54,14 +58,17 @@ class RedisServer:
 
     def ask(self, *words: str) -> str:
         """One command in a connection of its own, as Redis answers it."""
+        return self.ask_bytes(*(word.encode() for word in words)).decode()
+
+    def ask_bytes(self, *words: bytes) -> bytes:
         with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-            parts = [f"*{len(words)}\r\n", *(f"${len(word.encode())}\r\n{word}\r\n" for word in words)]
-            connection.sendall("".join(parts).encode())
+            parts = [b"*%d\r\n" % len(words), *(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)]
+            connection.sendall(b"".join(parts))
             connection.shutdown(socket.SHUT_WR)
             answer = b""
             while more := connection.recv(65536):
                 answer += more
-        return answer.decode()
+        return answer
 
     def commands(self) -> int:
         """How many commands clients have sent, without those of this class."""

@@ -46,6 +46,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     from goat_mcp.cli.resident.linux_running import find_residents
     from goat_mcp.gateway.build.working_directories import refused_by_state
     from goat_mcp.gateway.status.doctor import USAGE, Finding, exit_status, system_findings
+    from goat_mcp.gateway.status.shared_server import shared_server_lines
     from goat_mcp.gateway.status.system_features import as_document, system_features, table
 
     features = system_features()
@@ -53,6 +54,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     statuses: list[UpstreamStatus] = []
     earlier: Mapping[str, LastRun] = {}
     checked = ["settings"]
+    shared: Sequence[str] = ()
     try:
         # What would be logged is what we are about to say.
         settings = flags.settings_from(**selection, defaults={"log_level": "error"})
@@ -65,6 +67,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
             raise
         findings = [Finding(id="settings", detail=broken.message, fix=broken.suggestion, exit_code=USAGE)]
     else:
+        shared = shared_server_lines(settings)
         only = _chosen(gateway, servers)
         earlier = _last_runs_by_name(gateway)
         with waiting_for("starting the servers") as line:
@@ -101,6 +104,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
             "upstreams": upstreams,
             "system": as_document(features),
             "resident": residents.wire(),
+            "shared_server": list(shared),
             "checked": checked,
             "exit_status": code,
         }
@@ -111,6 +115,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         for text in table(features):
             say(text)
         say(residents.line())
+        for text in shared:
+            say(f"serve --http: {text}")
         _print([finding for finding in findings if not finding.is_info], checked)
     return code
 
@@ -134,7 +140,7 @@ async def _examine(
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
         silent = gateway.diagnostics.silent_hooks()
-        unreachable = await _unreachable_people(gateway)
+        unreachable = [*await _unreachable_people(gateway), *await _unreachable_provider(gateway)]
     findings = [
         *found,
         *examination.hook_findings(silent),
@@ -161,6 +167,19 @@ async def _unreachable_people(gateway: Gateway) -> list[Finding]:
         except ToolError as failed:
             found.append(Finding(id="notify", about=place, detail=failed.message, fix=failed.suggestion))
     return found
+
+
+async def _unreachable_provider(gateway: Gateway) -> list[Finding]:
+    """`identity.issuer`, if its keys cannot be read: nobody would get in with its tokens."""
+    if not gateway.settings.identity.is_on:
+        return []
+    from goat_mcp.gateway.status.doctor import UNREACHABLE, Finding
+    from goat_mcp.server.identity.provider_keys import ProviderKeys
+
+    problem = await ProviderKeys(gateway.settings.identity, gateway.services.http).try_out()
+    fix = "Correct identity.issuer or identity.jwks_url, or wait until the provider answers."
+    about = gateway.settings.identity.issuer
+    return [Finding(id="identity", about=about, detail=problem, fix=fix, exit_code=UNREACHABLE)] if problem else []
 
 
 def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:

@@ -187,10 +187,8 @@ class Gateway:
             group.start_soon(self._configured.follow, self.upstreams)
             group.start_soon(self.declared.watch, self._manifests_read_again)
             group.start_soon(self.watched_settings.watch, self.diagnostics.log_settings_again)
-            group.start_soon(self.services.spill.keep_pruned)
-            group.start_soon(self.services.clean_up_sandboxes)
+            group.start_soon(self.services.run)
             group.start_soon(self._load_tools)
-            group.start_soon(self.audit.keep_expired)
             try:
                 yield
             finally:

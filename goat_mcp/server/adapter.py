@@ -37,6 +37,7 @@ from goat_mcp.server.http.token import read_or_create_token
 from goat_mcp.server.plain_calls import PlainCalls
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
+from goat_mcp.server.shared_bus import SharedBus
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls, TravellingState
 
@@ -135,7 +136,14 @@ class Adapter:
         self._who = CallerIdentity(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
         self._roots = RootsRequest(self.gateway, self.transport)
         self._requests = Requests(self._who, self.suspended)
-        self.changes = ChangeHub(self._who.principal, lambda: self.gateway.resources.looks, connected=self._connected)
+        services = self.gateway.services
+        self.changes = ChangeHub(
+            self._who.principal,
+            lambda: self.gateway.resources.looks,
+            connected=self._connected,
+            replicas=None if services.events is None else SharedBus(services.events),
+            is_shared=services.is_shared,
+        )
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
         tools = ToolList(self.gateway, self.changes, self._who, self._roots, self._requests)
         lists = ResourceLists(self.gateway, self._list_changed)

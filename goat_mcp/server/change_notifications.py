@@ -25,10 +25,12 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
     ServerEvent,
+    SubscriptionBus,
     ToolsListChanged,
 )
 
 from goat_mcp.core.errors import ToolError
+from goat_mcp.server.shared_bus import OwnResourceUpdated
 
 DEBOUNCE_S = 0.05
 LOOK_EVERY_S = 1.0
@@ -58,10 +60,13 @@ class ChangeHub:
         looks: Callable[[], Mapping[str, Look]] = dict[str, Look],
         *,
         connected: Callable[[Context], Callable[[], None]] = lambda ctx: _nothing,
+        replicas: SubscriptionBus | None = None,
+        is_shared: Callable[[str], bool] = lambda uri: False,
     ) -> None:
         """`principal` returns whose request is being handled, `looks` what notices changes of other processes.
 
-        `connected` is called for each handshake connection, and returns what to call when it closes.
+        `connected` is called for each handshake connection, and returns what to call when it closes. `replicas` carries
+        changes to the other replicas' clients and from there: of lists, and of resources that `is_shared` knows.
         """
         self._principal = principal
         self._on_connected = connected
@@ -70,6 +75,9 @@ class ChangeHub:
         self._changed = anyio.Event()
         self._lists_changed: set[ListKind] = set()
         self._updated: set[tuple[str, str | None]] = set()
+        self._replicas = replicas
+        self._is_shared = is_shared
+        self._outgoing: set[ServerEvent] = set()
         self._anyone_listed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -92,12 +100,27 @@ class ChangeHub:
     def list_changed(self, kind: ListKind) -> None:
         """A list that clients hold is another now."""
         self._lists_changed.add(kind)
+        if self._replicas is not None:
+            self._outgoing.add(_CHANGED[kind])
         self._changed.set()
 
     def resource_changed(self, uri: str, principal: str | None) -> None:
         """What is under `uri` changed for this principal, or for all."""
+        if self._replicas is not None and self._is_shared(uri):
+            self._outgoing.add(OwnResourceUpdated(uri, principal))
+            self._changed.set()
+        self._resource_changed(uri, principal)
+
+    def _resource_changed(self, uri: str, principal: str | None) -> None:
         if self.is_watched(uri, principal):
             self._updated.add((uri, principal))
+            self._changed.set()
+
+    def _changed_elsewhere(self, event: ServerEvent) -> None:
+        if isinstance(event, ResourceUpdated):
+            self._resource_changed(event.uri, event.principal if isinstance(event, OwnResourceUpdated) else None)
+        elif self._anyone_listed:
+            self._lists_changed |= {kind for kind, changed in _CHANGED.items() if changed == event}
             self._changed.set()
 
     def is_watched(self, uri: str, principal: str | None) -> bool:
@@ -118,6 +141,8 @@ class ChangeHub:
     async def run(self) -> None:
         """Deliver changes until cancelled. Several changes in quick succession are one notice."""
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        if self._replicas is not None:
+            self._replicas.subscribe(self._changed_elsewhere)
         async with anyio.create_task_group() as group:
             group.start_soon(self._elsewhere.run)
             while True:
@@ -130,6 +155,10 @@ class ChangeHub:
                     await stream.publish(lists, updated)
                 for client in list(self._clients.values()):
                     client.notify(lists, updated, group)
+                outgoing, self._outgoing = self._outgoing, set()
+                for event in outgoing:
+                    if self._replicas is not None:
+                        await self._replicas.publish(event)
 
     def close(self) -> None:
         """End every listen stream the clean way."""

@@ -10,9 +10,9 @@ import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
-from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.progress import RisingProgress
-from goat_mcp.core.result import ToolResult
+from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.server.caller_identity import CallerIdentity
 from goat_mcp.server.calling_client import ChannelClient, DeclaredCapabilities, HostModel, LogLevels, SessionNotices
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
@@ -77,6 +77,9 @@ class Requests:
             return await self._suspended.start(ctx, owner, principal, body, pin=pin, rounds_before=rounds)
         except UpstreamError as refused:
             raise relayed_error(refused) from None
+        except ToolError as unknowable:
+            # Whether the answer counts cannot be known: the shared state is out of reach.
+            return error_result(unknowable)
 
     def context(self, ctx: Context) -> ToolContext:
         """The context of a request that is answered at once."""

@@ -209,6 +209,11 @@ async def _serve_http(
         say(f"goat-mcp: listening on {where}")
         if metrics is not None:
             say(f"goat-mcp: metrics at {metrics.url}")
+        if gateway.settings.identity.is_on:
+            from goat_mcp.gateway.status.shared_server import shared_server_lines
+
+            for line in shared_server_lines(gateway.settings):
+                say(f"goat-mcp: {line}")
 
     refused: ToolError | None = None
     if is_possible():

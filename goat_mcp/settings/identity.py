@@ -59,6 +59,9 @@ class IdentitySettings(SettingsPart):
     of the token's `profile_claim`, else that of the first group of `profile_of_group` it is in, else `profile`; without
     any, a token gets in only if none of the three is set, or as an administrator.
 
+    `tools` are the built-in tools that clients over HTTP get, as names, `toolset:NAME` or `preset:NAME`: a server of
+    several people runs nothing of its own unless somebody says so. `workspace: per_principal` gives each a directory.
+
     `administrators` are principals, `administrator_groups` groups that see and decide what waits for everybody.
     """
 
@@ -75,6 +78,8 @@ class IdentitySettings(SettingsPart):
     profile: str = ""
     administrators: Names = ()
     administrator_groups: Names = ()
+    tools: Names = ()
+    workspace: Literal["shared", "per_principal"] = "shared"
     leeway_s: float = Field(default=30.0, ge=0, le=300)
 
     @model_validator(mode="after")

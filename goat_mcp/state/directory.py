@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,8 +19,8 @@ from goat_mcp.state.own_file import make_own_folder
 STATE_DIR_VARIABLE = "GOAT_MCP_STATE_DIR"
 
 
-class SharedTables(Protocol):
-    """Tables that several servers share, as stores need them."""
+class Shared(Protocol):
+    """What several servers share, as stores need it."""
 
     @property
     def machine(self) -> str:
@@ -31,6 +31,12 @@ class SharedTables(Protocol):
         """A `database.Table`."""
         ...
 
+    def editing(self, folder: Path, group: str) -> AbstractContextManager[None]: ...
+
+    def look(self, folder: Path, group: str) -> bool: ...
+
+    def alone(self, name: str, max_wait_s: float) -> AbstractAsyncContextManager[None]: ...
+
 
 @dataclass(frozen=True)
 class StateDirectory:
@@ -40,7 +46,7 @@ class StateDirectory:
     """
 
     path: Path
-    shared: SharedTables | None = field(default=None, compare=False, repr=False)
+    shared: Shared | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def default(cls) -> StateDirectory:
@@ -62,6 +68,12 @@ class StateDirectory:
             folder = folder / name
             _make_sure_of(folder)
         return folder
+
+    def editing(self, group: str) -> AbstractContextManager[None]:
+        """Around an edit of files that servers share (`redis.shared_files.GROUPS`), beside the lock of this machine.
+
+        Raises `OSError` if the edit cannot be shared; then the files are as they were. Blocks its thread."""
+        return nullcontext() if self.shared is None else self.shared.editing(self.path, group)
 
     @property
     def stored_secrets(self) -> Path:

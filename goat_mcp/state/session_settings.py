@@ -87,6 +87,7 @@ class SessionSettings:
         self._process = secrets.token_hex(8)
         self._known: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._dropped = False
+        self._announce_to: list[Callable[[str], None]] = []
 
     async def of(self, ctx: ToolContext) -> Mapping[str, Any]:
         """By key. An agent has those of the client's session, but where it changed one itself."""
@@ -98,14 +99,31 @@ class SessionSettings:
         """`value` as JSON, checked before."""
         await self._of(ctx.session_key)
         await self._store.write(self._name(ctx.session_key), key, value)
+        self._announce(ctx.session_key)
         self._keep(ctx.session_key, {**self._known.get(ctx.session_key, {}), key: value})
 
     async def reset(self, ctx: ToolContext, key: str) -> None:
         before = await self._of(ctx.session_key)
         if key in before:
             await self._store.remove(self._name(ctx.session_key), key)
+            self._announce(ctx.session_key)
         kept = self._known.get(ctx.session_key, {})
         self._keep(ctx.session_key, {name: value for name, value in kept.items() if name != key})
+
+    def on_change(self, announce: Callable[[str], None]) -> None:
+        """Have `announce` called with each session that other processes may know, and that changes its settings."""
+        self._announce_to.append(announce)
+
+    def changed_elsewhere(self, *session_keys: str) -> None:
+        """Read those of these sessions again, when they are asked for; without a session, those of all."""
+        for key in session_keys or list(self._known):
+            if key.startswith(_LASTING):
+                self._known.pop(key, None)
+
+    def _announce(self, session_key: str) -> None:
+        if session_key.startswith(_LASTING):
+            for announce in self._announce_to:
+                announce(session_key)
 
     async def _of(self, session_key: str) -> Mapping[str, Any]:
         if (known := self._known.get(session_key)) is not None:

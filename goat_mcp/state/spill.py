@@ -59,6 +59,11 @@ class SpillFiles:
         owner = hashlib.sha256(self._caller.get().encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return self.state.folder("spill", self.scope, owner)
 
+    @property
+    def caller(self) -> str:
+        """The principal whose call is running; that of the process itself outside of calls."""
+        return self._caller.get()
+
     def used_by(self, principal: str) -> AbstractContextManager[None]:
         """Until the block ends, in it and in what it starts, the caller is this principal."""
         return _UsedBy(self._caller, principal)

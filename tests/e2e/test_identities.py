@@ -42,6 +42,7 @@ def goat_with(provider: OpenIdProvider, launch: Launch) -> Generator[HttpGoat]:
     variables = {
         "GOAT_MCP_IDENTITY__ISSUER": provider.issuer,
         "GOAT_MCP_IDENTITY__SCOPES": "mcp",
+        "GOAT_MCP_IDENTITY__TOOLS": "TodoWrite",
         "GOAT_MCP_MODE": "bypassPermissions",
     }
     with http_goat(replace(launch, variables=variables)) as goat:

@@ -75,7 +75,11 @@ class RememberedRules:
             json.dumps({"allow": text, "principal": principal, **place, "ts": round(time.time(), 3)}) + "\n"
             for text in texts
         ]
-        descriptor = open_own(folder / f"{self._scope}.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        with self._state.editing(FOLDER):
+            self._append(folder / f"{self._scope}.jsonl", lines)
+
+    def _append(self, path: Path, lines: list[str]) -> None:
+        descriptor = open_own(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             size = os.fstat(descriptor).st_size
             if size and posix.pread(descriptor, 1, size - 1) != b"\n":
@@ -95,6 +99,10 @@ class RememberedRules:
 
         An answer that another process writes down at this very moment may be lost: then it is asked for again.
         """
+        with self._state.editing(FOLDER):
+            return self._forget(which)
+
+    def _forget(self, which: str) -> tuple[RememberedRule, ...]:
         lines = list(self._lines())
         gone = {one.id: one for _, one in lines if one is not None and which in (one.id, one.rule.text)}
         if gone:

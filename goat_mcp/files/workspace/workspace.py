@@ -77,6 +77,7 @@ class Workspace:
         kernel: which system calls to use; tests hand in an older one.
         why_denied: the rule that forbids to read (or, if the second argument is true, to write) an absolute path;
             empty if none does. It is asked about the path as it came and about that of the file that was opened.
+        own_roots: the roots of the present caller, if it has others than `roots`.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Workspace:
         lock_folder: Path | None = None,
         kernel: Kernel | None = None,
         why_denied: Callable[[str, bool], str] = _nothing_denied,
+        own_roots: Callable[[], Roots | None] | None = None,
     ) -> None:
         self._why_denied = why_denied
         self._readable = readable
@@ -99,8 +101,14 @@ class Workspace:
         self._locks = FileLocks(folder, self.key)
         self._writer = FileWriter(self._temps)
         self._beneath = Beneath(lambda: self._roots, kernel or Kernel())
-        self._roots = Roots((), ())
+        self._own_roots = own_roots
+        self._shared_roots = Roots((), ())
         self.adopt_roots(roots)
+
+    @property
+    def _roots(self) -> Roots:
+        own = self._own_roots() if self._own_roots is not None else None
+        return own or self._shared_roots
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -129,7 +137,7 @@ class Workspace:
                         f"workspace root {root.real}: {reason}",
                         "Name a directory that exists with --workspace DIR.",
                     ) from None
-        self._roots = adopted
+        self._shared_roots = adopted
         if adopted.writable:
             self._clear_up()
 

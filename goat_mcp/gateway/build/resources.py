@@ -39,8 +39,12 @@ class OwnResources:
             StatusResource(status, shown),
             *((MemoryResource(memories),) if memories is not None else ()),
         )
-        self.looks: Mapping[str, Callable[[Collection[str]], Awaitable[None]]] = {
+        looks = {
             TODOS_URI: services.todos.look,
             PLANS_URI: PlanChanges(plans, services.announcements).look,
             REVIEW_URI: ReviewChanges(review).look,
+        }
+        # What is shared with other machines is announced by them.
+        self.looks: Mapping[str, Callable[[Collection[str]], Awaitable[None]]] = {
+            uri: look for uri, look in looks.items() if not services.is_shared(uri)
         }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
 from goat_mcp.agents.models.choice import ModelChoice
@@ -15,6 +17,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.rules_in_force import RulesInForce
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.resources import Announcements
@@ -35,7 +38,7 @@ from goat_mcp.state.session_settings import ConfigStore, DatabaseConfigStore, Se
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.state.todos import DatabaseTodoStore, Todos, TodoStore
+from goat_mcp.state.todos import TODOS_URI, DatabaseTodoStore, Todos, TodoStore
 from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded with the tools
@@ -47,6 +50,8 @@ if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.processes.pids_cgroup import PidsCgroups
     from goat_mcp.upstreams.owners.owners import Owners
 
+SETTINGS_EVENT = "settings"
+_SHARED_URIS = (TODOS_URI,)
 RunsUnasked = Callable[[str, str], bool]
 """Whether commands of a session, and a principal, may run without a person seeing each (design D8)."""
 
@@ -84,6 +89,7 @@ class Services:
         """`resident`, or why a server over stdio has a process of its own."""
         self._runs_unasked = runs_unasked
         self.telemetry = Telemetry(settings.log_level, self.redactor)
+        self.events = None if shared is None else shared.events(self.telemetry.warning)
         self.guard = ProcessGuard()
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
@@ -116,6 +122,10 @@ class Services:
         self.config_view = ConfigView(settings)
         config_store = config_store or (DatabaseConfigStore(self.database) if shared is None else shared.settings())
         self.session_settings = SessionSettings(config_store, self.config_view.check, self.telemetry.warning)
+        if self.events is not None:
+            self.events.listen(SETTINGS_EVENT, lambda facts: self.session_settings.changed_elsewhere(*facts))
+            self.events.on_gap(self.session_settings.changed_elsewhere)
+            self.session_settings.on_change(partial(self.events.announce, SETTINGS_EVENT))
         self.audit = audit_log(settings.audit, state, self.workspace.roots, self.redactor, self.telemetry)
         self.tasks = Lazy(self._tasks)
         self.sandbox = Lazy(self._sandbox)
@@ -137,8 +147,12 @@ class Services:
 
         rules = self.directories.file_rules
         hidden = HiddenSearch(rules.forbids_to_read, rules.never_read, rules.hide_some)
+        settings = self.settings
+        if self.directories.are_personal:
+            # Without one a command would reach the directories of others.
+            settings = settings.model_copy(update={"sandbox": SandboxMode.REQUIRED})
         return factory.sandbox(
-            self.settings,
+            settings,
             factory.SandboxServices(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
@@ -152,7 +166,18 @@ class Services:
             ),
         )
 
-    async def clean_up_sandboxes(self) -> None:
+    async def run(self) -> None:
+        """What goes on beside calls, until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.spill.keep_pruned)
+            group.start_soon(self._clean_up_sandboxes)
+            group.start_soon(self.audit.keep_expired)
+            if self.shared is not None:
+                group.start_soon(self.shared.files(self.state.path).follow)
+            if self.events is not None:
+                group.start_soon(self.events.run)
+
+    async def _clean_up_sandboxes(self) -> None:
         """Remove what sandboxes of killed processes left in workspaces. If there is nothing, nothing is loaded."""
         if any((self.state.path / SANDBOX_FOLDER).glob("*.json")):
             await anyio.to_thread.run_sync(self.sandbox().clean_up, abandon_on_cancel=True)
@@ -172,6 +197,10 @@ class Services:
     def shared_keys(self) -> list[str]:
         """The secrets that all replicas of this server have, the one to seal with first; none for a server alone."""
         return [] if self.shared is None else self.shared.keys
+
+    def is_shared(self, uri: str) -> bool:
+        """Whether other replicas have the same under this URI of ours."""
+        return self.shared is not None and uri.startswith(_SHARED_URIS)
 
     async def leave_shared_state(self) -> None:
         if self.shared is not None:

@@ -70,8 +70,12 @@ class ToolSelection:
         toolsets: DeclaredToolsets = _NO_TOOLSETS,
         resources: Collection[str] = (),
         program_tools: Collection[str] = (),
+        *,
+        for_many: bool = False,
     ) -> None:
-        """`toolsets` and `resources` are those that manifests declare, `program_tools` those of a program."""
+        """`toolsets` and `resources` are those that manifests declare, `program_tools` those of a program. `for_many`:
+        clients are people whom an identity provider knows."""
+        self._for_many = for_many and settings.identity.is_on
         self._settings = settings
         self._declared = toolsets
         self._resources = resources
@@ -92,7 +96,7 @@ class ToolSelection:
         chosen = self._chosen
         toolsets, also_on = self._split(chosen.toolsets, "catalog.toolsets")
         toolsets = _with_teams(toolsets)
-        if chosen.allow is None and not chosen.deny and not chosen.presets:
+        if chosen.allow is None and not chosen.deny and not chosen.presets and not self._for_many:
             return CatalogFilter(toolsets=toolsets, also_on=also_on)
         from goat_mcp.catalog.presets import BrokenSelection
 
@@ -103,9 +107,16 @@ class ToolSelection:
             allow = selections.labels(chosen.allow) if chosen.allow is not None else None
             key = "catalog.deny"
             deny = selections.labels(chosen.deny)
+            key = "identity.tools"
+            deny |= self._off_for_many(selections) if self._for_many else frozenset()
         except BrokenSelection as broken:
             raise BrokenSettings(f"{key}: {broken}", "Fix it and start again.") from None
         return CatalogFilter(toolsets=toolsets, also_on=also_on, allow=allow, deny=deny)
+
+    def _off_for_many(self, selections: Selections) -> frozenset[str]:
+        """The built-in tools that nobody has named. Raises `BrokenSelection`."""
+        named = selections.labels(self._settings.identity.tools)
+        return frozenset(spec.name for spec in builtin_contracts() if not labels_of(spec) & named)
 
     def profiles(self) -> Mapping[str, CatalogProfile]:
         """Raises `BrokenSettings` for a name that nobody knows, in a profile or of one."""

@@ -47,6 +47,7 @@ class ConfiguredUpstreams:
         self._settings = settings
         self._program_tools = program_tools
         self._declared = declared
+        self._for_many = services.serves_http
         self._telemetry = services.telemetry
         self._files = WatchedFiles(
             settings.upstreams,
@@ -104,7 +105,9 @@ class ConfiguredUpstreams:
         # One that goes leaves its name: what was chosen by it is no mistake for that.
         documents = self._declared.documents
         self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
-        return ToolSelection(settings, self._configs, toolsets, self._resources, self._program_tools)
+        return ToolSelection(
+            settings, self._configs, toolsets, self._resources, self._program_tools, for_many=self._for_many
+        )
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self._settings

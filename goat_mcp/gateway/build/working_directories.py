@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from goat_mcp.calls.permissions.rule_set import CurrentRules, FileRules
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.core import platform
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace.personal_roots import PersonalRoots
 from goat_mcp.files.workspace.protected import protected_reason
 from goat_mcp.files.workspace.roots import default_roots
 from goat_mcp.settings.settings import BrokenSettings, Settings
@@ -71,6 +74,29 @@ def named_roots(directories: Sequence[Path]) -> list[Path]:
     return roots
 
 
+def personal_roots(settings: Settings, roots: Sequence[Path], spill: SpillFiles) -> PersonalRoots:
+    """Raises `BrokenSettings` if the directories of principals could not be kept apart."""
+    if len(roots) != 1:
+        raise BrokenSettings(
+            f"identity.workspace: per_principal makes a directory for each principal in the workspace, of which there "
+            f"must be one; there are {len(roots)}",
+            "Name one directory with --workspace.",
+        )
+    if settings.sandbox is SandboxMode.OFF:
+        raise BrokenSettings(
+            "identity.workspace: per_principal needs the sandbox, or commands would reach the directories of others",
+            "Leave sandbox: off out.",
+        )
+    mode = roots[0].stat().st_mode
+    if platform.HAS_FILE_MODES and mode & 0o022 and not mode & stat.S_ISVTX:
+        raise BrokenSettings(
+            f"workspace {roots[0]} can be written by others (mode {mode & 0o777:04o}), and identity.workspace: "
+            "per_principal keeps directories in it",
+            "Take that right away from them, or name another directory.",
+        )
+    return PersonalRoots(roots[0], lambda: spill.caller, (spill.root,))
+
+
 class WorkingDirectories:
     """`workspace` gives access to what lies in them, `file_rules` what the permission rules say of it.
 
@@ -94,14 +120,19 @@ class WorkingDirectories:
         self._telemetry = telemetry
         self._clients_have_their_own = serves_http and not settings.workspace
         self._has_client_roots = self.wants_client_roots = ask_client_for_roots and not settings.workspace
+        self.are_personal = serves_http and settings.identity.workspace == "per_principal"
         self.file_rules = FileRules(rules, lambda: self.workspace.roots)
+        roots = named_roots(settings.workspace)
+        personal = personal_roots(settings, roots, spill) if self.are_personal else None
         self.workspace = Workspace(
-            *named_roots(settings.workspace),
+            *roots,
             readable=(spill.root,),
             is_open=spill.is_open,
             private=(state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
             why_denied=self.file_rules.why_denied,
+            own_roots=personal.now if personal is not None else None,
         )
+        self._shared = self.workspace.roots
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(default_roots())
 
@@ -127,8 +158,11 @@ class WorkingDirectories:
     def roots_for_upstreams(self, client_has_some: bool) -> Sequence[Path]:
         """A workspace that somebody named wins; the client's own roots count where nobody did (ERA-6).
 
-        On stdio the client's roots are the workspace then; over HTTP each client has its own.
+        On stdio the client's roots are the workspace then; over HTTP each client has its own. If each principal has a
+        directory, nobody's is named: a process of an upstream outlives the call that started it.
         """
+        if self.are_personal:
+            return ()
         return () if client_has_some and self._clients_have_their_own else self.workspace.roots
 
     def writable(self) -> Sequence[Path]:
@@ -144,8 +178,10 @@ class WorkingDirectories:
         )
 
     def first(self) -> str:
-        """What lasting state is about: the first directory, empty where there is none."""
-        return str(self.workspace.roots[0]) if self.workspace.roots else ""
+        """What lasting state is about: the first directory, empty where there is none. It is the same for all
+        principals, also if each has one of its own below."""
+        roots = self._shared if self.are_personal else self.workspace.roots
+        return str(roots[0]) if roots else ""
 
     def real_path(self, asked: str) -> str:
         """Where a path leads; the path itself if that is not known."""

@@ -76,9 +76,10 @@ class Resources:
             return None
         if reader.rights.shows_apps and (document := await read_app(uri)) is not None:
             return document
-        for provider in self.gateway.resources.providers:
-            if (reading := await provider.read(uri, reader)) is not None:
-                return reading
+        with self.gateway.services.spill.used_by(reader.principal):  # whose files and directory count
+            for provider in self.gateway.resources.providers:
+                if (reading := await provider.read(uri, reader)) is not None:
+                    return reading
         return None
 
     def _own(self, member: str) -> Sequence[Mapping[str, Any]]:

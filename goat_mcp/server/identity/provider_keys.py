@@ -93,6 +93,8 @@ class ProviderKeys:
         self._keys: Sequence[ProviderKey] = ()
         self._read_s = self._tried_s = float("-inf")
         self._reading: asyncio.Task[None] | None = None
+        self.problem = ""
+        """Why they could not be read the last time."""
         self.generation = 0
         """Counts changes of the set: what was checked with an earlier one is checked again."""
 
@@ -123,6 +125,11 @@ class ProviderKeys:
             raise RefusedToken("the provider has no such key")
         return found.loaded(algorithm)
 
+    async def try_out(self) -> str:
+        """Read them now. Returns why that fails; empty if it does not."""
+        await self._read()
+        return self.problem
+
     def _found(self, key_id: str | None, algorithm: str) -> ProviderKey | None:
         """A token that names no key is checked with the only one there is for its algorithm."""
         fitting = [key for key in self._keys if key.fits(algorithm) and key_id in (None, key.key_id)]
@@ -143,7 +150,8 @@ class ProviderKeys:
         try:
             keys = _usable(await self._document(await self._jwks_url(), "its keys"))
         except (ToolError, _Unreadable) as problem:
-            self._warn("the keys of identity.issuer cannot be read", problem=str(problem))
+            self.problem = str(problem)
+            self._warn("the keys of identity.issuer cannot be read", problem=self.problem)
             return
         finally:
             self._reading = None
@@ -151,6 +159,7 @@ class ProviderKeys:
             self._keys = keys
             self.generation += 1
         self._read_s = self._clock()
+        self.problem = ""
 
     async def _jwks_url(self) -> str:
         """From the provider's metadata, unless the settings name it: OpenID Connect Discovery, else RFC 8414."""

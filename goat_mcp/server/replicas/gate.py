@@ -20,6 +20,7 @@ from goat_mcp.server.http.body import BODY_DEADLINE_S, replayed
 from goat_mcp.server.http.guard import Refusal
 from goat_mcp.web.hops.client import HOP_HEADER, HOP_PREFIX
 from goat_mcp.web.hops.signature import Hop, HopChecks, HopKeys, HopRefused, sha256
+from goat_mcp.web.hops.spans import arriving
 
 HOP = "goat_mcp.hop"
 """The key of a request's ASGI scope that holds its `Hop`, if it came from another replica."""
@@ -79,12 +80,13 @@ class HopGate:
             return
         headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in hop.headers.items()]
         inner: Scope = {**scope, "path": hop.path, "raw_path": hop.path.encode(), "headers": headers, HOP: hop}
-        if hop.principal is None or self.principals is None:
-            await app(inner, replayed(body, receive), send)
-            return
-        with self.principals.admit(hop.principal) as token:
-            headers.append((b"authorization", f"Bearer {token}".encode()))
-            await app(inner, replayed(body, receive), send)
+        with arriving(hop.source, hop.headers):
+            if hop.principal is None or self.principals is None:
+                await app(inner, replayed(body, receive), send)
+                return
+            with self.principals.admit(hop.principal) as token:
+                headers.append((b"authorization", f"Bearer {token}".encode()))
+                await app(inner, replayed(body, receive), send)
 
     def _opened(self, scope: Scope) -> Hop:
         sealed = [value for name, value in scope["headers"] if name == _HEADER]

@@ -19,6 +19,7 @@ from goat_mcp.server.http.guard import MCP_PATH
 from goat_mcp.state.replicas.registry import ReplicaRegistry
 from goat_mcp.state.replicas.replica import Replica
 from goat_mcp.web.hops.client import HopClient, ReplicaLost
+from goat_mcp.web.hops.spans import trace_of
 
 _TRAVELLING = frozenset({b"accept", b"content-type", b"last-event-id", b"traceparent", b"tracestate"})
 """Of a request's headers, beside those of MCP. A client's token stays here."""
@@ -78,7 +79,7 @@ class Relay:
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in scope["headers"]
             if name in _TRAVELLING or name.startswith(b"mcp-")
-        }
+        } | trace_of(scope.get(MESSAGE))
         sent = self.hops.send(to, scope["method"], path, headers=headers, body=body, principal=principal)
         async with sent as response:
             kept = [(name.lower(), value) for name, value in response.headers.raw]

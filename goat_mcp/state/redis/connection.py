@@ -27,8 +27,13 @@ ANSWER_TIMEOUT_S = 3.0
 MAX_AT_A_TIME = 50
 """Commands, each on a connection of its own; the next ones wait."""
 POLL_S = 1.0
+REST_S = 1.0
+"""After an answer that did not come in time nobody asks for so long: each that did would wait as long."""
 PING_AFTER_S = 15.0
 """A listener hears nothing of a Redis whose machine is gone, unless it asks."""
+
+
+_TOO_LATE = "no answer in time"
 
 
 def check_installed() -> None:
@@ -52,6 +57,7 @@ class RedisConnection:
         """Why the last time failed, if it did."""
         self._prefix = f"{{{prefix}}}:"
         self._turns = asyncio.Semaphore(MAX_AT_A_TIME)
+        self._resting_until_s = 0.0
         self._client: Any = None
         self._blocking: Any = None
 
@@ -64,6 +70,8 @@ class RedisConnection:
         does not answer: whether it has done what it was asked is not known then."""
         self.asked += 1
         with self._reported(), anyio.fail_after(CONNECT_TIMEOUT_S + ANSWER_TIMEOUT_S):
+            if time.monotonic() < self._resting_until_s:
+                raise TimeoutError
             async with self._turns:
                 return await work(self._connected())
 
@@ -181,6 +189,8 @@ class RedisConnection:
             yield
         except (RedisError, OSError, TimeoutError) as problem:
             self.problem = _words(problem)
+            if self.problem == _TOO_LATE and time.monotonic() >= self._resting_until_s:
+                self._resting_until_s = time.monotonic() + REST_S
             raise ToolError(
                 ErrorCode.IO,
                 f"the shared state at {self.address.shown} does not answer ({self.problem})",
@@ -199,7 +209,7 @@ def _words(problem: Exception) -> str:
     from redis.exceptions import TimeoutError as RedisTimeout
 
     if isinstance(problem, TimeoutError | RedisTimeout):
-        return "no answer in time"
+        return _TOO_LATE
     if isinstance(problem, AuthenticationError):
         return "it refuses the user or the password of state.url"
     if isinstance(problem, NoPermissionError):
@@ -239,6 +249,7 @@ def _made(address: RedisAddress, library: Any, node: Any, retry: Any) -> Any:
         "username": address.user or None,
         "password": address.password or None,
         "decode_responses": True,
+        "encoding_errors": "replace",  # of what others write there
         "protocol": 2,  # answers have one form on every server
         **limits,
     }

@@ -57,15 +57,30 @@ class RedisConfigStore:
         return self._redis.key("settings", session.encode("ascii", "backslashreplace").decode())
 
 
+_RUN = "local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')"
+_ISSUE = f"""{_RUN}
+redis.call('SET', KEYS[1], run, 'PX', ARGV[1])
+"""
+_USE = f"""{_RUN}
+local issued = redis.call('GET', KEYS[1])
+redis.call('DEL', KEYS[1])
+return issued == run and 1 or 0
+"""
+
+
 class RedisTokens:
-    """`OneTimeTokens`. One that was issued is there until it is used: a Redis that has lost everything grants none."""
+    """`OneTimeTokens`. One that was issued is there until it is used: a Redis that has lost everything grants none.
+
+    Neither does one that has lost a little, as after a restart from a file or with another primary: it may not know of
+    a use. So a token is good only in the run of the server that it was issued in.
+    """
 
     def __init__(self, redis: RedisConnection, lifetime_s: float) -> None:
         self._redis = redis
         self._lifetime_s = lifetime_s
 
     async def issue(self, token: str) -> None:
-        await self._redis.add(f"token:{token}", "open", lasts_s=self._lifetime_s)
+        await self._redis.run_script(_ISSUE, [f"token:{token}"], [int(self._lifetime_s * 1000)])
 
     async def use(self, token: str) -> bool:
-        return await self._redis.remove(f"token:{token}")
+        return await self._redis.run_script(_USE, [f"token:{token}"], []) == 1

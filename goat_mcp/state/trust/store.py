@@ -71,13 +71,13 @@ class TrustStore:
 
     def trust(self, path: Path, sha256: str) -> None:
         """From now on, until it changes. Raises `OSError`."""
-        with self._locked():
+        with self._state.editing("trust"), self._locked():
             others = [one for one in self.all() if one.path != str(path)]
             self._write([*others, Trusted(str(path), sha256, time.time())])
 
     def revoke(self, path: Path) -> bool:
         """Whether it was trusted. Raises `OSError`."""
-        with self._locked():
+        with self._state.editing("trust"), self._locked():
             before = self.all()
             left = [one for one in before if one.path != str(path)]
             if len(left) < len(before):

@@ -153,7 +153,7 @@ class PinLock:
     def _write(self, changes: list[_Change]) -> None:
         """Each of them has a result then: what the file holds now, or why it is not in the file."""
         try:
-            with exclusive(self._state.folder() / f"{FILE_NAME}.lock"):
+            with self._state.editing("pins"), exclusive(self._state.folder() / f"{FILE_NAME}.lock"):
                 while changes:
                     content = self._read()
                     if content.distrust == DAMAGED and self.path.exists():

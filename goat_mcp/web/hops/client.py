@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.replicas.replica import Replica
 from goat_mcp.web.hops.signature import Hop, HopKeys, sha256
+from goat_mcp.web.hops.spans import leaving
 
 if TYPE_CHECKING:  # loaded with the first hop
     import httpx2
@@ -68,6 +69,21 @@ class HopClient:
 
         Raises `ReplicaUnreachable` or `ReplicaLost`, the latter also while the body is read.
         """
+        with leaving(to.name, headers) as traced:
+            async with self._sent(to, method, path, headers=traced, body=body, principal=principal) as response:
+                yield response
+
+    @asynccontextmanager
+    async def _sent(
+        self,
+        to: Replica,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes,
+        principal: Mapping[str, Any] | None,
+    ) -> AsyncGenerator[httpx2.Response]:
         import httpx2
 
         hop = Hop(method, path, headers, sha256(body), principal, self._me().name, to.name, to.fence)

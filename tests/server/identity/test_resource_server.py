@@ -30,7 +30,7 @@ def provider() -> Iterator[OpenIdProvider]:
 
 @pytest.fixture
 async def goat(provider: OpenIdProvider, tmp_path: Path) -> AsyncGenerator[GuardedGoat]:
-    identity = {"issuer": provider.issuer, "resource": AUDIENCE, "scopes": ["mcp"]}
+    identity = {"issuer": provider.issuer, "resource": AUDIENCE, "scopes": ["mcp"], "tools": ["Bash"]}
     provider.claims["scope"] = "openid mcp"
     async with guarded_goat(tmp_path, identity) as goat:
         yield goat

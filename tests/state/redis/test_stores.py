@@ -97,6 +97,26 @@ async def test_a_redis_that_has_lost_everything_grants_no_token(tmp_path: Path) 
         await redis.close()
 
 
+async def test_a_redis_that_was_restored_from_a_file_grants_no_token_of_before(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        redis = RedisConnection(parsed_address(server.url), "test")
+        tokens = RedisTokens(redis, 60)
+        await tokens.issue("t")
+        assert "OK" in server.ask("SAVE")
+        assert await tokens.use("t")
+        server.stop()
+        server.start()
+        assert "{test}:token:t" in server.ask("KEYS", "*")
+
+        await redis.close()
+        assert not await tokens.use("t")
+        await redis.close()
+
+
+async def test_a_token_that_nobody_issued_is_no_good(server: RedisServer, redis: RedisConnection) -> None:
+    assert not await RedisTokens(redis, 60).use("made-up")
+
+
 async def test_one_token_at_two_replicas_1000_times_one_wins(server: RedisServer) -> None:
     replicas = [RedisConnection(parsed_address(server.url), "test") for _ in range(2)]
     tokens = [RedisTokens(redis, 60) for redis in replicas]

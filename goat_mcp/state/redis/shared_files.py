@@ -1,0 +1,215 @@
+"""Small files of the state directory that several servers share: remembered rules, pins, trust, logins of upstreams.
+
+Readers look at their own file, as ever. Whoever edits holds a lock in Redis, gets the newest version of the group of
+files before, and sends what was changed after it: of two servers that edit at the same time none loses what the other
+wrote. The others hear of it and get it, and look every half minute anyway (design/0032).
+"""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.errors import ToolError
+from goat_mcp.state.private_file import write_private
+from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
+
+GROUPS = {
+    "rules": ("rules/*.jsonl",),
+    "pins": ("goat.lock", "pins/*.json"),
+    "trust": ("trust.json",),
+    "logins": ("oauth/*-*.json",),
+}
+"""Which files are edited under one lock, by patterns below the state directory."""
+SECRET = frozenset({"logins"})
+"""Those that are encrypted in Redis."""
+CHANNEL = "files"
+LOOK_S = 30.0
+LOCK_LASTS_S = 15.0
+LOCK_WAIT_S = 10.0
+_AGAIN_S = 0.02
+_RETRY_S = 2.0
+_NEWER = """
+local version = redis.call('GET', KEYS[1]) or '0'
+if version == ARGV[1] then return {version} end
+return {version, redis.call('HGETALL', KEYS[2])}
+"""
+_SEND = """
+if redis.call('GET', KEYS[3]) ~= ARGV[1] then return '' end
+local version = tonumber(redis.call('GET', KEYS[1]) or 0) + 1
+if version == 1 then
+  local now = redis.call('TIME')
+  version = tonumber(now[1]) * 1000000 + tonumber(now[2])
+end
+local text = string.format('%.0f', version)
+redis.call('SET', KEYS[1], text)
+for i = 2, #ARGV, 3 do
+  if ARGV[i + 1] == 'gone' then
+    redis.call('HDEL', KEYS[2], ARGV[i])
+  else
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])
+  end
+end
+return text
+"""
+_UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+class SharedFiles:
+    """Of one state directory. Blocking: on an event loop, in a thread."""
+
+    def __init__(self, redis: RedisConnection, folder: Path, encrypted: EncryptedText) -> None:
+        self._redis = redis
+        self._encrypted = encrypted
+        self._folder = folder
+        self._mutex = threading.RLock()
+        self._known: dict[str, str] = {}
+        """The version of each group that lies in the folder."""
+        self._sent: dict[str, dict[str, str]] = {}
+        """Its files as Redis has them, by name."""
+
+    @contextmanager
+    def editing(self, group: str) -> Generator[None]:
+        """Alone with the newest version of a group; what the block has changed is sent at its end.
+
+        Raises `OSError` if that cannot be done; then the files are as they were.
+        """
+        token = secrets.token_hex(16)
+        with self._mutex:
+            try:
+                self._lock(group, token)
+            except ToolError as problem:
+                raise OSError(errno.EIO, problem.message) from None
+            try:
+                self._pull(group)
+                before = self._files(group)
+                yield
+                try:
+                    self._send(group, token)
+                except BaseException:
+                    self._restore(group, before)
+                    raise
+            except ToolError as problem:
+                raise OSError(errno.EIO, problem.message) from None
+            finally:
+                self._unlock(group, token)
+
+    def look(self, group: str) -> bool:
+        """Get the newest version of a group. Returns whether that was another one. Raises `ToolError(IO)`, `OSError`.
+
+        A Redis that has lost everything gets what is here.
+        """
+        with self._mutex:
+            was = self._known.get(group)
+            if self._pull(group) == "0" and self._files(group):
+                with self.editing(group):
+                    pass
+            return was != self._known.get(group)
+
+    async def follow(self) -> None:
+        """Get what other servers change, until cancelled."""
+        while True:
+            try:
+                async with self._redis.listening(CHANNEL) as next_message:
+                    await self._look_at_all()
+                    looked_s = time.monotonic()
+                    while True:
+                        message = await next_message()
+                        if message is not None or time.monotonic() - looked_s > LOOK_S:
+                            await self._look_at_all()
+                            looked_s = time.monotonic()
+            except (ToolError, OSError):  # the shared state is away; who edits is told, who reads has what is here
+                await anyio.sleep(_RETRY_S)
+
+    async def _look_at_all(self) -> None:
+        for group in GROUPS:
+            await anyio.to_thread.run_sync(self.look, group, abandon_on_cancel=True)
+
+    def _pull(self, group: str) -> str:
+        """Returns the version in Redis, `0` if there is none."""
+        version, *found = self._redis.run_script_here(_NEWER, self._keys(group)[:2], [self._known.get(group, "")])
+        if version == "0":
+            self._sent[group] = {}
+        if version == "0" or not found:
+            return version
+        (flat,) = found
+        stored = dict(zip(flat[::2], flat[1::2], strict=True))
+        opened = {name: self._opened(group, name, text) for name, text in stored.items()}
+        newest = {name: text for name, text in opened.items() if text is not None}
+        here = self._files(group)
+        for name, text in newest.items():
+            if here.get(name) != text:
+                self._keep_first(group, name)
+                self._write(name, text)
+        for name in here.keys() - newest.keys():
+            self._keep_first(group, name)
+            (self._folder / name).unlink(missing_ok=True)
+        self._known[group], self._sent[group] = version, newest
+        return version
+
+    def _send(self, group: str, token: str) -> None:
+        here, before = self._files(group), self._sent.get(group, {})
+        changed = [
+            (name, "here", self._sealed(group, name, text)) for name, text in here.items() if before.get(name) != text
+        ]
+        changed += [(name, "gone", "") for name in before.keys() - here.keys()]
+        if not changed:
+            return
+        flat = [part for one in changed for part in one]
+        version = self._redis.run_script_here(_SEND, self._keys(group), [token, *flat])
+        if not version:
+            raise OSError(errno.EIO, f"another server changes {group}, and this one took too long; try again")
+        self._known[group], self._sent[group] = version, here
+        self._redis.ask_here(lambda client: client.publish(self._redis.key(CHANNEL), group))
+
+    def _sealed(self, group: str, name: str, text: str) -> str:
+        return self._encrypted.sealed(f"{group}/{name}", text) if group in SECRET else text
+
+    def _opened(self, group: str, name: str, text: str) -> str | None:
+        return self._encrypted.opened(f"{group}/{name}", text) if group in SECRET else text
+
+    def _restore(self, group: str, before: dict[str, str]) -> None:
+        for name in self._files(group).keys() - before.keys():
+            (self._folder / name).unlink(missing_ok=True)
+        for name, text in before.items():
+            self._write(name, text)
+
+    def _keep_first(self, group: str, name: str) -> None:
+        """What this machine had before it shared anything is not lost."""
+        path = self._folder / name
+        if group not in self._known and path.exists():
+            write_private(path.with_name(f"{path.name}.before-sharing"), path.read_bytes())
+
+    def _files(self, group: str) -> dict[str, str]:
+        found = (path for pattern in GROUPS[group] for path in self._folder.glob(pattern))
+        return {path.relative_to(self._folder).as_posix(): path.read_bytes().decode("latin-1") for path in found}
+
+    def _write(self, name: str, text: str) -> None:
+        path = self._folder / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(path, text.encode("latin-1"))
+
+    def _lock(self, group: str, token: str) -> None:
+        key, until_s = self._redis.key(self._keys(group)[2]), time.monotonic() + LOCK_WAIT_S
+        while not self._redis.ask_here(lambda client: client.set(key, token, nx=True, px=int(LOCK_LASTS_S * 1000))):
+            if time.monotonic() > until_s:
+                raise OSError(errno.EAGAIN, f"another server changes {group} all the time; try again")
+            time.sleep(_AGAIN_S)
+
+    def _unlock(self, group: str, token: str) -> None:
+        try:
+            self._redis.run_script_here(_UNLOCK, self._keys(group)[2:], [token])
+        except ToolError:
+            return  # it ends by itself
+
+    def _keys(self, group: str) -> list[str]:
+        return [f"files:{group}:{part}" for part in ("version", "content", "lock")]
