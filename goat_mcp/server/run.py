@@ -227,6 +227,10 @@ async def _serve_http(
         stopping = stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close)
         with stopping, sending_spans(gateway):
             await group.start(server.adapter.run)
+            if gateway.services.shared is not None:
+                from goat_mcp.server.http.shared_rates import SharedRates
+
+                group.start_soon(SharedRates(server.rates, gateway.services.shared.connection).run)
             if metrics is not None:
                 group.start_soon(show_metrics, gateway, server, metrics)
             group.start_soon(publish_status, gateway)

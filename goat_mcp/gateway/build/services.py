@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -201,6 +201,14 @@ class Services:
     def is_shared(self, uri: str) -> bool:
         """Whether other replicas have the same under this URI of ours."""
         return self.shared is not None and uri.startswith(_SHARED_URIS)
+
+    def state_in_use(self) -> dict[str, Any]:
+        """Where the state is, and why that could not be used the last time, if anybody has asked. Nothing is asked."""
+        if self.shared is None:
+            return {"where": str(self.state.path), "is_shared": False, "problem": ""}
+        redis = self.shared.connection
+        asked = {"reachable": not redis.problem} if redis.asked else {}
+        return {"where": redis.address.shown, "is_shared": True, "problem": redis.problem, **asked}
 
     async def leave_shared_state(self) -> None:
         if self.shared is not None:

@@ -31,7 +31,7 @@ from goat_mcp.server.http.fast_path import HttpFastPath
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
 from goat_mcp.server.http.health import Health
 from goat_mcp.server.http.page import MountedPage
-from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
+from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter, PrincipalRates
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
@@ -159,6 +159,7 @@ class HttpServer:
     """If it is one of several. Set before `serve`."""
 
     def __post_init__(self) -> None:
+        self.rates = PrincipalRates(self.limits.calls_per_s)
         self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
@@ -225,7 +226,7 @@ class HttpServer:
         inner.user_middleware += [
             *(provider.middleware(ours) if provider is not None and ours is not None else ()),
             Middleware(PrincipalConnections, needs_token=needs_token),
-            Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
+            Middleware(PrincipalRateLimiter, rates=self.rates, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
             *self._routing(needs_token=needs_token),
             Middleware(
