@@ -7,8 +7,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -241,7 +241,7 @@ async def _serve_http(
             let_event_loop_interrupt_threads()
             # Its connections start threads, which must not get signals.
             try:
-                async with _registered(server.replica):
+                async with _registered(gateway, server.replica):
                     await server.serve(listens)
             except ToolError as problem:  # for the user, and not as one of a group
                 refused = problem
@@ -250,8 +250,21 @@ async def _serve_http(
         raise refused
 
 
-def _registered(replica: ThisReplica | None) -> AbstractAsyncContextManager[None]:
-    return nullcontext() if replica is None else replica.registered()
+@asynccontextmanager
+async def _registered(gateway: Gateway, replica: ThisReplica | None) -> AsyncGenerator[None]:
+    """Be one of several meanwhile, and own processes of upstreams as one of them."""
+    shared, owners = gateway.services.shared, gateway.services.owners
+    if replica is None or shared is None or owners is None:
+        yield
+        return
+    from goat_mcp.server.replicas.upstream_hops import UpstreamHops
+    from goat_mcp.upstreams.owners.owners import Replicas
+    from goat_mcp.upstreams.owners.tunnel import PATH
+
+    replica.apps[PATH] = UpstreamHops(owners())
+    replicas = Replicas(replica.registry, replica.hops, shared.connection)
+    async with replica.registered(), owners().running(replicas):
+        yield
 
 
 def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drain:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
+    from goat_mcp.upstreams.owners.owners import Owners
 
 SETTINGS_EVENT = "settings"
 _SHARED_URIS = (TODOS_URI,)
@@ -111,6 +112,8 @@ class Services:
         )
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
+        self.owners: Lazy[Owners] | None = None
+        """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
