@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
+    from goat_mcp.upstreams.owners.owners import Owners
 
 SETTINGS_EVENT = "settings"
 _SHARED_URIS = (TODOS_URI,)
@@ -111,6 +112,8 @@ class Services:
         )
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
+        self.owners: Lazy[Owners] | None = None
+        """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
@@ -198,6 +201,14 @@ class Services:
     def is_shared(self, uri: str) -> bool:
         """Whether other replicas have the same under this URI of ours."""
         return self.shared is not None and uri.startswith(_SHARED_URIS)
+
+    def state_in_use(self) -> dict[str, Any]:
+        """Where the state is, and why that could not be used the last time, if anybody has asked. Nothing is asked."""
+        if self.shared is None:
+            return {"where": str(self.state.path), "is_shared": False, "problem": ""}
+        redis = self.shared.connection
+        asked = {"reachable": not redis.problem} if redis.asked else {}
+        return {"where": redis.address.shown, "is_shared": True, "problem": redis.problem, **asked}
 
     async def leave_shared_state(self) -> None:
         if self.shared is not None:

@@ -8,6 +8,7 @@ the SDK's 401.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 import anyio
@@ -92,26 +93,46 @@ _SLOW_DOWN = Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"
 
 
 @dataclass
-class PrincipalRateLimiter:
-    """ASGI middleware: `per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit.
+class PrincipalRates:
+    """`per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit."""
 
-    Without tokens all clients are one principal.
-    """
+    per_s: float
+    spent: Counter[str] = field(default_factory=Counter[str])
+    """What each has spent here since other servers were last told."""
+    _buckets: dict[str, TokenBucket] = field(default_factory=dict[str, TokenBucket])
+
+    def spend(self, principal: str) -> float | None:
+        """For one request. Returns how many seconds it has to wait, None if that is too long: then it costs nothing."""
+        bucket = self._of(principal)
+        wait_s = bucket.spend(1.0)
+        if wait_s > MAX_QUEUE_S:
+            bucket.spend(-1.0)
+            return None
+        self.spent[principal] += 1
+        return wait_s
+
+    def spent_elsewhere(self, principal: str, requests: int) -> None:
+        self._of(principal).spend(requests)
+
+    def _of(self, principal: str) -> TokenBucket:
+        return self._buckets.setdefault(principal, TokenBucket(self.per_s, self.per_s * _BURST_S))
+
+
+@dataclass
+class PrincipalRateLimiter:
+    """ASGI middleware. Without tokens all clients are one principal."""
 
     app: ASGIApp
-    per_s: float
+    rates: PrincipalRates
     needs_token: bool
-    _buckets: dict[str, TokenBucket] = field(default_factory=dict[str, TokenBucket])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
-        if principal is None or self.per_s <= 0:
+        if principal is None or self.rates.per_s <= 0:
             await self.app(scope, receive, send)
             return
-        bucket = self._buckets.setdefault(principal, TokenBucket(self.per_s, self.per_s * _BURST_S))
-        wait_s = bucket.spend(1.0)
-        if wait_s > MAX_QUEUE_S:
-            bucket.spend(-1.0)  # it is refused, so it costs nothing
+        wait_s = self.rates.spend(principal)
+        if wait_s is None:
             await _SLOW_DOWN.answer(send)
             return
         if wait_s:

@@ -31,7 +31,7 @@ from goat_mcp.server.http.fast_path import HttpFastPath
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
 from goat_mcp.server.http.health import Health
 from goat_mcp.server.http.page import MountedPage
-from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
+from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter, PrincipalRates
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
@@ -162,6 +162,7 @@ class HttpServer:
     """If it is one of several. Set before `serve`."""
 
     def __post_init__(self) -> None:
+        self.rates = PrincipalRates(self.limits.calls_per_s)
         self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
@@ -228,7 +229,7 @@ class HttpServer:
         inner.user_middleware += [
             *(provider.middleware(ours) if provider is not None and ours is not None else ()),
             Middleware(PrincipalConnections, needs_token=needs_token),
-            Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
+            Middleware(PrincipalRateLimiter, rates=self.rates, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
             *self._routing(needs_token=needs_token),
             Middleware(
@@ -257,7 +258,7 @@ class HttpServer:
 
     def _why_unready(self) -> str:
         """In one word; empty if it should be sent requests."""
-        if self._is_stopping or (self.replica is not None and self.replica.is_leaving):
+        if self._is_stopping or (self.replica is not None and self.replica.leaving.has_begun):
             return "leaving"
         return self.replica.why_unready if self.replica is not None else ""
 
