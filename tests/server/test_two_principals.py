@@ -441,7 +441,7 @@ IN_MEMORY = {
     "cli/resident/linux_fork_server:ForkServer._sessions": "by process; what a session sends stays in its fork",
     "upstreams/sharing/process_host:ProcessHost._shared": "by launch, whose account is the principal",
     "upstreams/owners/owners:Owners._owned": "by entry, workspace and account",
-    "server/replicas/upstream_hops:UpstreamHops._sessions": "by a random name, for the replica that opened it",
+    "server/replicas/upstream_hops:UpstreamHops._sessions": "by a random name that only the opening replica knows",
     "upstreams/sharing/multiplexer:Multiplexer._pending": "by session's connection, of one launch",
     "upstreams/sharing/multiplexer:Multiplexer._questions": "by session's connection, of one launch",
     "upstreams/sharing/multiplexer:Multiplexer._watched": "by session's connection, of one launch",
