@@ -87,6 +87,9 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         )
         checked += [_counted(count, what) for count, what in counts]
         checked += ["hooks", "manifests", "sandbox", "state directory"]
+        checked += (
+            [] if gateway.services.shared is None else [f"state at {gateway.services.shared.connection.address.shown}"]
+        )
     findings += system_findings(features)
     code = exit_status(findings)
     if as_json:
@@ -140,7 +143,11 @@ async def _examine(
         found = await examination.upstreams_examined(gateway.upstreams, only, report)
         sandbox = await gateway.services.sandbox().state()
         silent = gateway.diagnostics.silent_hooks()
-        unreachable = [*await _unreachable_people(gateway), *await _unreachable_provider(gateway)]
+        unreachable = [
+            *await _unreachable_people(gateway),
+            *await _unreachable_provider(gateway),
+            *await _shared_state(gateway),
+        ]
     findings = [
         *found,
         *examination.hook_findings(silent),
@@ -180,6 +187,14 @@ async def _unreachable_provider(gateway: Gateway) -> list[Finding]:
     fix = "Correct identity.issuer or identity.jwks_url, or wait until the provider answers."
     about = gateway.settings.identity.issuer
     return [Finding(id="identity", about=about, detail=problem, fix=fix, exit_code=UNREACHABLE)] if problem else []
+
+
+async def _shared_state(gateway: Gateway) -> list[Finding]:
+    if gateway.services.shared is None:
+        return []
+    from goat_mcp.gateway.status.shared_state_check import shared_state_examined
+
+    return await shared_state_examined(gateway.services.shared.connection)
 
 
 def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:

@@ -115,6 +115,8 @@ def _print(document: Mapping[str, Any], head: str, earlier: Mapping[str, LastRun
     )
     if how := document.get("how_started"):
         say("started by the resident process" if how == "resident" else f"started in a process of its own: {how}")
+    if state := document.get("state"):  # an older server says nothing of it
+        say(f"state: {state['where']}{_reached(state)}")
     if page := document.get("page"):
         say(f"page: {page} (goat-mcp ui opens it)")
     for one in document.get("running", ()):
@@ -207,6 +209,13 @@ def _kind(rejected: Mapping[str, Any]) -> str:
     """What it is, if it is no tool."""
     kind = rejected.get("kind", "tool")
     return "" if kind == "tool" else f"{kind} "
+
+
+def _reached(state: Mapping[str, Any]) -> str:
+    """Whether the state that servers share could be used the last time."""
+    if not state["is_shared"] or "reachable" not in state:
+        return " (shared with other servers)" if state["is_shared"] else ""
+    return " (shared, reachable)" if state["reachable"] else f" (shared, OUT OF REACH: {state['problem']})"
 
 
 def _shared(sharing: Mapping[str, Any]) -> str:

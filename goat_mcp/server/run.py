@@ -7,8 +7,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,6 +167,7 @@ def _this_replica(gateway: Gateway, server: HttpServer) -> ThisReplica | None:
     options, warn = gateway.settings.replica, gateway.telemetry.warning
     replica = ThisReplica(shared.connection, shared.keys, options, url=server.origin, port=server.port, warn=warn)
     server.adapter.suspended.replica = replica.name
+    replica.on_standing_still(server.adapter.suspended.drop_all)
     return replica
 
 
@@ -227,6 +228,10 @@ async def _serve_http(
         stopping = stopping_on_signals(server.stop, gateway.guard, on_term=on_term, leaving=server.close)
         with stopping, sending_spans(gateway):
             await group.start(server.adapter.run)
+            if gateway.services.shared is not None:
+                from goat_mcp.server.http.shared_rates import SharedRates
+
+                group.start_soon(SharedRates(server.rates, gateway.services.shared.connection).run)
             if metrics is not None:
                 group.start_soon(show_metrics, gateway, server, metrics)
             group.start_soon(publish_status, gateway)
@@ -236,7 +241,7 @@ async def _serve_http(
             let_event_loop_interrupt_threads()
             # Its connections start threads, which must not get signals.
             try:
-                async with _registered(server.replica):
+                async with _registered(gateway, server.replica):
                     await server.serve(listens)
             except ToolError as problem:  # for the user, and not as one of a group
                 refused = problem
@@ -245,8 +250,21 @@ async def _serve_http(
         raise refused
 
 
-def _registered(replica: ThisReplica | None) -> AbstractAsyncContextManager[None]:
-    return nullcontext() if replica is None else replica.registered()
+@asynccontextmanager
+async def _registered(gateway: Gateway, replica: ThisReplica | None) -> AsyncGenerator[None]:
+    """Be one of several meanwhile, and own processes of upstreams as one of them."""
+    shared, owners = gateway.services.shared, gateway.services.owners
+    if replica is None or shared is None or owners is None:
+        yield
+        return
+    from goat_mcp.server.replicas.upstream_hops import UpstreamHops
+    from goat_mcp.upstreams.owners.owners import Replicas
+    from goat_mcp.upstreams.owners.tunnel import PATH
+
+    replica.apps[PATH] = UpstreamHops(owners())
+    replicas = Replicas(replica.registry, replica.hops, shared.connection)
+    async with replica.registered(), owners().running(replicas):
+        yield
 
 
 def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drain:
@@ -260,7 +278,11 @@ def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drai
         drain_s=options.drain_s,
         before=replica.leave,
         # A suspended call that has only asked can be started again by another replica.
-        unfinished=(lambda: gateway.pipeline.slots.none_running(), server.adapter.suspended.none_begun),
+        unfinished=(
+            server.adapter.suspended.none_begun,
+            lambda: gateway.pipeline.slots.none_running(),
+            replica.finish,
+        ),
     )
 
 

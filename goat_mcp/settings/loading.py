@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -20,6 +21,7 @@ from goat_mcp.settings.settings import (
     ENV_PREFIX,
     SECRET_NAMES,
     SHORT_KEYS,
+    URL_KEYS,
     BrokenSettings,
     Settings,
     SettingsOrigin,
@@ -190,6 +192,10 @@ def _own_upstreams() -> Path:
         raise BrokenSettings(str(broken), f"Fix {path}, or move it away, and start again.") from None
 
 
+_HAS_LOGIN = re.compile(r"://[^@]*:[^@]+@")
+"""Found in a URL with a password."""
+
+
 def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
     """The secrets that stand in a file themselves, by key."""
     found: list[tuple[str, str]] = []
@@ -200,7 +206,7 @@ def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str
         elif isinstance(value, list):
             items = {str(at): item for at, item in enumerate(cast("list[Any]", value))}
             found += _secrets_in({at: item for at, item in items.items() if isinstance(item, dict)}, f"{key}.")
-        elif name in SECRET_NAMES and value:
+        elif value and (name in SECRET_NAMES or (key in URL_KEYS and _HAS_LOGIN.search(str(value)))):
             found.append((key, str(value)))
     return found
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:  # loaded if there is such a file
 
 ENV_PREFIX = "GOAT_MCP_"
 SECRET_NAMES = frozenset({"key", "previous_key", "token", "app_token", "password"})
+URL_KEYS = frozenset({"state.url"})
+"""Settings that are URLs with a password in them, perhaps."""
 
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_many)]
@@ -334,7 +336,7 @@ def problems_in(tree: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _shown(key: str, value: Any) -> str:
     """A value that is wrong, unless it is or may hold a secret (a key, a URL with a password or a query)."""
-    if key.rpartition(".")[2] in SECRET_NAMES or _URL_WITH_SECRET.search(str(value)):
+    if key.rpartition(".")[2] in SECRET_NAMES or key in URL_KEYS or _URL_WITH_SECRET.search(str(value)):
         return f"a {type(value).__name__} that is not shown"
     return f"{Redactor().text(repr(value)):.80}"
 

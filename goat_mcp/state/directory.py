@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +32,10 @@ class Shared(Protocol):
         ...
 
     def editing(self, folder: Path, group: str) -> AbstractContextManager[None]: ...
+
+    def look(self, folder: Path, group: str) -> bool: ...
+
+    def alone(self, name: str, max_wait_s: float) -> AbstractAsyncContextManager[None]: ...
 
 
 @dataclass(frozen=True)

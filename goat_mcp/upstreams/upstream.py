@@ -110,7 +110,7 @@ class Upstream:
         def make(
             declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
         ) -> Supervisor:
-            asks = self._asks
+            asks, root_of, share = self._asks, partial(_root_of, workspace, roots), services.sharing.connect
             return Supervisor(
                 config,
                 telemetry=telemetry,
@@ -119,14 +119,12 @@ class Upstream:
                     self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
                 ),
                 retry=retry,
-                root_of=lambda: workspace() or next(iter(roots(False)), None),
+                root_of=root_of,
                 failed=self._failed,
                 stays=is_leader and config.start == "eager",
                 login=login,
                 limits=services.limits,
-                connect=services.sharing.connect(
-                    services.connect, config, account=account, asks=asks.has_asked, learn_asks=asks.learn
-                ),
+                connect=share(services.connect, config, root_of, account, asks=asks.has_asked, learn_asks=asks.learn),
                 on_change=services.on_change,
             )
 
@@ -440,6 +438,10 @@ def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
     return VisibleResults(config.name)
+
+
+def _root_of(workspace: RootOf, roots: RootsOf) -> Path | None:
+    return workspace() or next(iter(roots(False)), None)
 
 
 def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:

@@ -325,7 +325,10 @@ LOOKUPS: Mapping[type, Mapping[str, str]] = {
     SessionStage: {},
     CallLog: {},
     Todos: {},
-    SessionSettings: {},
+    SessionSettings: {
+        "on_change": "a part of this process",
+        "changed_elsewhere": "read again by their sessions",
+    },
     Sessions: {},
     SpillFiles: dict.fromkeys(
         ("is_open", "create", "write", "prune", "keep_pruned"), "in the folder of the running call's principal"
@@ -440,7 +443,9 @@ HOLDS_NOTHING_OF_CALLERS = (
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
     "cli/resident/linux_fork_server:ForkServer._sessions": "by process; what a session sends stays in its fork",
-    "upstreams/sharing/broker:Broker._shared": "by launch, whose account is the principal",
+    "upstreams/sharing/process_host:ProcessHost._shared": "by launch, whose account is the principal",
+    "upstreams/owners/owners:Owners._owned": "by entry, workspace and account",
+    "server/replicas/upstream_hops:UpstreamHops._sessions": "by a random name that only the opening replica knows",
     "upstreams/sharing/multiplexer:Multiplexer._pending": "by session's connection, of one launch",
     "upstreams/sharing/multiplexer:Multiplexer._questions": "by session's connection, of one launch",
     "upstreams/sharing/multiplexer:Multiplexer._watched": "by session's connection, of one launch",
@@ -481,7 +486,13 @@ IN_MEMORY = {
     "server/client_roots:ClientRoots._known": "by session",
     "server/stdio/frame_writer:FrameWriter._held_back": "of one connection",
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
-    "server/http/principal_limits:PrincipalRateLimiter._buckets": OWN,
+    "server/http/principal_limits:PrincipalRates._buckets": OWN,
+    "server/http/principal_limits:PrincipalRates.spent": OWN,
+    "server/http/shared_rates:SharedRates._totals": OWN,
+    "server/shared_bus:SharedBus._listeners": "by subscription; what each may hear is checked where it is told",
+    "state/redis/events:SharedEvents._listeners": "by kind of event; parts of this process",
+    "state/redis/shared_files:SharedFiles._known": "by group of files; their readers know the principals",
+    "state/redis/shared_files:SharedFiles._sent": "by group of files; their readers know the principals",
     "server/identity/jwt_tokens:JwtTokens._checked": "by a token's hash: whose it is",
     "server/identity/provider_keys:ProviderKey._loaded": "public keys",
     "server/http/sessions:PrincipalSessions._sessions": OWN,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -44,10 +44,12 @@ from goat_mcp.web.http import HttpClient
 if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.calls.approvals.plan_queue import PlanQueue
     from goat_mcp.calls.approvals.store import ApprovalStore
+    from goat_mcp.calls.audit.anchors import Anchors
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
+    from goat_mcp.upstreams.owners.owners import Owners
 
 SETTINGS_EVENT = "settings"
 _SHARED_URIS = (TODOS_URI,)
@@ -111,6 +113,8 @@ class Services:
         )
         self.workspace = self.directories.workspace
         self.database = Database(state, self.telemetry.warning)
+        self.owners: Lazy[Owners] | None = None
+        """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
@@ -169,6 +173,8 @@ class Services:
             group.start_soon(self.spill.keep_pruned)
             group.start_soon(self._clean_up_sandboxes)
             group.start_soon(self.audit.keep_expired)
+            if (anchors := self._anchors()) is not None:
+                group.start_soon(anchors.keep, lambda: self.audit.head, self.telemetry.warning)
             if self.shared is not None:
                 group.start_soon(self.shared.files(self.state.path).follow)
             if self.events is not None:
@@ -199,9 +205,27 @@ class Services:
         """Whether other replicas have the same under this URI of ours."""
         return self.shared is not None and uri.startswith(_SHARED_URIS)
 
+    def state_in_use(self) -> dict[str, Any]:
+        """Where the state is, and why that could not be used the last time, if anybody has asked. Nothing is asked."""
+        if self.shared is None:
+            return {"where": str(self.state.path), "is_shared": False, "problem": ""}
+        redis = self.shared.connection
+        asked = {"reachable": not redis.problem} if redis.asked else {}
+        return {"where": redis.address.shown, "is_shared": True, "problem": redis.problem, **asked}
+
     async def leave_shared_state(self) -> None:
         if self.shared is not None:
+            if (anchors := self._anchors()) is not None:
+                await anchors.add_last(self.audit.head)
             await self.shared.connection.close()
+
+    def _anchors(self) -> Anchors | None:
+        """Where heads of the record of calls are kept beside it."""
+        if self.shared is None or self.audit.file is None:
+            return None
+        from goat_mcp.calls.audit.anchors import Anchors
+
+        return Anchors(self.shared.connection, self.shared.keys, self.shared.machine, self.audit.file)
 
     def close(self) -> None:
         """After the last call."""

@@ -4,15 +4,17 @@ whenever one of the files has changed since (CFG-4). Reaching upstreams is the b
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from goat_mcp.catalog.registry import Registry
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.tools import DeclaredToolsets, ToolSelection
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.config.entry import Confine, RootOf, UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem, WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.sharing.shared_connect import Sharing
@@ -25,6 +27,8 @@ if TYPE_CHECKING:  # loaded with the first confined upstream, or when somebody l
     from goat_mcp.commands.sandbox.options import SandboxOptions
     from goat_mcp.processes.launch import Confined
     from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
+    from goat_mcp.upstreams.owners.owned_connection import OwnedConnection
+    from goat_mcp.upstreams.owners.owners import Owners
 
 
 class ConfiguredUpstreams:
@@ -147,6 +151,7 @@ def build_upstreams(
     async def confine(options: SandboxOptions, directory: Path) -> Confined | None:
         return await s.sandbox().confine_upstream(options, directory)
 
+    has_replicas = s.serves_http and s.shared is not None
     upstreams = Upstreams(
         configured.at_start.configs,
         registry=registry,
@@ -161,7 +166,39 @@ def build_upstreams(
         logins=Logins(s.state, s.http, s.references.hide, warn=s.telemetry.warning, person=login_person),
         instance=instance,
         on_updated=s.announcements.changed,
-        sharing=Sharing(services.settings.catalog.share),
+        sharing=Sharing(services.settings.catalog.share, owned=_OwnedAmongReplicas(services) if has_replicas else None),
     )
+    if has_replicas:
+        services.owners = Lazy(lambda: _owners(services, upstreams, confine))
     upstreams.load_warm_catalogs()
     return upstreams
+
+
+def _owners(services: Services, upstreams: Upstreams, confine: Confine) -> Owners:
+    from goat_mcp.upstreams.owners.owners import Owners
+
+    def entry(server: str) -> UpstreamConfig | None:
+        return next((config for config in upstreams.configs if config.server == server), None)
+
+    return Owners(entry, guard=services.guard, confine=confine)
+
+
+@dataclass(frozen=True)
+class _OwnedAmongReplicas:
+    """The owners of processes, whose code the first connection loads."""
+
+    services: Services
+
+    def share(
+        self,
+        config: UpstreamConfig,
+        root_of: RootOf,
+        account: Callable[[], str],
+        asks: Callable[[], bool],
+        learn_asks: Callable[[], None],
+        leaves: tuple[int, ...],
+    ) -> OwnedConnection:
+        from goat_mcp.upstreams.owners.owned_connection import OwnedConnection
+
+        assert self.services.owners is not None
+        return OwnedConnection(self.services.owners(), config, root_of, account, asks, learn_asks, leaves)

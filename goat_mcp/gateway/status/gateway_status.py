@@ -38,6 +38,7 @@ STATUS_URI = "goat://status"
 _OPERATORS = (
     "page",
     "how_started",
+    "state",
     "config_files",
     "upstream_files",
     "watched_files",
@@ -106,6 +107,7 @@ class GatewayStatus:
             "how_started": self._services.how_started,
             "started": iso(self._started_s),
             "page": self._services.page_url,
+            "state": self._services.state_in_use(),
             "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],

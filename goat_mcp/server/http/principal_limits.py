@@ -8,6 +8,7 @@ the SDK's 401.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 import anyio
@@ -94,30 +95,51 @@ _SLOW_DOWN = Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"
 
 
 @dataclass
-class PrincipalRateLimiter:
-    """ASGI middleware: `per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit.
+class PrincipalRates:
+    """`per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit."""
 
-    Without tokens all clients are one principal.
-    """
-
-    app: ASGIApp
     per_s: float
-    needs_token: bool
+    spent: Counter[str] = field(default_factory=Counter[str])
+    """What each has spent here since other servers were last told."""
     _buckets: dict[str, TokenBucket] = field(default_factory=dict[str, TokenBucket])
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
-        if principal is None or self.per_s <= 0:
-            await self.app(scope, receive, send)
-            return
+    def spend(self, principal: str) -> float | None:
+        """For one request. Returns how many seconds it has to wait, None if that is too long: then it costs nothing."""
+        bucket = self._of(principal)
+        wait_s = bucket.spend(1.0)
+        if wait_s > MAX_QUEUE_S:
+            bucket.spend(-1.0)
+            return None
+        self.spent[principal] += 1
+        return wait_s
+
+    def spent_elsewhere(self, principal: str, requests: int) -> None:
+        self._of(principal).spend(requests)
+
+    def _of(self, principal: str) -> TokenBucket:
         # Taken out and put back: the principal that was here longest ago comes first.
         bucket = self._buckets.pop(principal, None) or TokenBucket(self.per_s, self.per_s * _BURST_S)
         self._buckets[principal] = bucket
         if len(self._buckets) > MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
-        wait_s = bucket.spend(1.0)
-        if wait_s > MAX_QUEUE_S:
-            bucket.spend(-1.0)  # it is refused, so it costs nothing
+        return bucket
+
+
+@dataclass
+class PrincipalRateLimiter:
+    """ASGI middleware. Without tokens all clients are one principal."""
+
+    app: ASGIApp
+    rates: PrincipalRates
+    needs_token: bool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
+        if principal is None or self.rates.per_s <= 0:
+            await self.app(scope, receive, send)
+            return
+        wait_s = self.rates.spend(principal)
+        if wait_s is None:
             await _SLOW_DOWN.answer(send)
             return
         if wait_s:

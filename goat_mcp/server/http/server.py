@@ -32,7 +32,7 @@ from goat_mcp.server.http.fast_path import HttpFastPath
 from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
 from goat_mcp.server.http.health import Health
 from goat_mcp.server.http.page import MountedPage
-from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter
+from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter, PrincipalRates
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
 from goat_mcp.server.http.token import StaticToken
@@ -45,6 +45,8 @@ if TYPE_CHECKING:  # loaded if there is a provider
     from goat_mcp.server.identity.resource_server import ResourceServer
 
 GRACEFUL_SHUTDOWN_S = 1
+KEPT_IDLE_S = 65
+"""Longer than load balancers keep a connection that says nothing (60 s): a request must not meet its end."""
 SESSION_IDLE_TIMEOUT_S = 1800.0
 WAITING_CONNECTIONS = 1024
 ACCEPTED_AT_A_TIME = 32
@@ -134,6 +136,7 @@ def guarded_server(app: ASGIApp, shares: FairShares, limits: LimitSettings, *, h
         access_log=False,
         server_header=False,
         backlog=ACCEPTED_AT_A_TIME,
+        timeout_keep_alive=KEPT_IDLE_S,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
     )
     return UvicornServer(config)
@@ -160,6 +163,7 @@ class HttpServer:
     """If it is one of several. Set before `serve`."""
 
     def __post_init__(self) -> None:
+        self.rates = PrincipalRates(self.limits.calls_per_s)
         self._server: UvicornServer | None = None
         self._socket: socket.socket | None = None
         self._is_kept = False
@@ -226,7 +230,7 @@ class HttpServer:
         inner.user_middleware += [
             *(provider.middleware(ours) if provider is not None and ours is not None else ()),
             Middleware(PrincipalConnections, needs_token=needs_token),
-            Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
+            Middleware(PrincipalRateLimiter, rates=self.rates, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
             *([self._approvals()] if provider is not None else ()),
             *self._routing(needs_token=needs_token),
@@ -262,7 +266,7 @@ class HttpServer:
 
     def _why_unready(self) -> str:
         """In one word; empty if it should be sent requests."""
-        if self._is_stopping or (self.replica is not None and self.replica.is_leaving):
+        if self._is_stopping or (self.replica is not None and self.replica.leaving.has_begun):
             return "leaving"
         return self.replica.why_unready if self.replica is not None else ""
 

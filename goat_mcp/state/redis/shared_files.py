@@ -1,4 +1,4 @@
-"""Small files of the state directory that several servers share: remembered rules, pins, trust.
+"""Small files of the state directory that several servers share: remembered rules, pins, trust, logins of upstreams.
 
 Readers look at their own file, as ever. Whoever edits holds a lock in Redis, gets the newest version of the group of
 files before, and sends what was changed after it: of two servers that edit at the same time none loses what the other
@@ -21,9 +21,17 @@ import anyio.to_thread
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.private_file import write_private
 from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 
-GROUPS = {"rules": ("rules/*.jsonl",), "pins": ("goat.lock", "pins/*.json"), "trust": ("trust.json",)}
+GROUPS = {
+    "rules": ("rules/*.jsonl",),
+    "pins": ("goat.lock", "pins/*.json"),
+    "trust": ("trust.json",),
+    "logins": ("oauth/*-*.json",),
+}
 """Which files are edited under one lock, by patterns below the state directory."""
+SECRET = frozenset({"logins"})
+"""Those that are encrypted in Redis."""
 CHANNEL = "files"
 LOOK_S = 30.0
 LOCK_LASTS_S = 15.0
@@ -59,8 +67,9 @@ _UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL'
 class SharedFiles:
     """Of one state directory. Blocking: on an event loop, in a thread."""
 
-    def __init__(self, redis: RedisConnection, folder: Path) -> None:
+    def __init__(self, redis: RedisConnection, folder: Path, encrypted: EncryptedText) -> None:
         self._redis = redis
+        self._encrypted = encrypted
         self._folder = folder
         self._mutex = threading.RLock()
         self._known: dict[str, str] = {}
@@ -133,7 +142,9 @@ class SharedFiles:
         if version == "0" or not found:
             return version
         (flat,) = found
-        newest = dict(zip(flat[::2], flat[1::2], strict=True))
+        stored = dict(zip(flat[::2], flat[1::2], strict=True))
+        opened = {name: self._opened(group, name, text) for name, text in stored.items()}
+        newest = {name: text for name, text in opened.items() if text is not None}
         here = self._files(group)
         for name, text in newest.items():
             if here.get(name) != text:
@@ -147,7 +158,9 @@ class SharedFiles:
 
     def _send(self, group: str, token: str) -> None:
         here, before = self._files(group), self._sent.get(group, {})
-        changed = [(name, "here", text) for name, text in here.items() if before.get(name) != text]
+        changed = [
+            (name, "here", self._sealed(group, name, text)) for name, text in here.items() if before.get(name) != text
+        ]
         changed += [(name, "gone", "") for name in before.keys() - here.keys()]
         if not changed:
             return
@@ -157,6 +170,12 @@ class SharedFiles:
             raise OSError(errno.EIO, f"another server changes {group}, and this one took too long; try again")
         self._known[group], self._sent[group] = version, here
         self._redis.ask_here(lambda client: client.publish(self._redis.key(CHANNEL), group))
+
+    def _sealed(self, group: str, name: str, text: str) -> str:
+        return self._encrypted.sealed(f"{group}/{name}", text) if group in SECRET else text
+
+    def _opened(self, group: str, name: str, text: str) -> str | None:
+        return self._encrypted.opened(f"{group}/{name}", text) if group in SECRET else text
 
     def _restore(self, group: str, before: dict[str, str]) -> None:
         for name in self._files(group).keys() - before.keys():

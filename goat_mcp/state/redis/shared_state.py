@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
+
+import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
@@ -23,6 +29,10 @@ if TYPE_CHECKING:  # without `state.url` no server needs it
     from goat_mcp.state.redis.stores import RedisConfigStore, RedisTodoStore, RedisTokens
 
 KEY_CHARS = 32
+ALONE_S = 60.0
+"""More than the renewal of a login may take."""
+AGAIN_S = 0.05
+_LET_GO = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class SharedState:
@@ -78,14 +88,34 @@ class SharedState:
 
     def files(self, folder: Path) -> SharedFiles:
         """Those in a state directory: this process has one."""
+        from goat_mcp.state.redis.encrypted_text import EncryptedText
         from goat_mcp.state.redis.shared_files import SharedFiles
 
         if self._files is None:
-            self._files = SharedFiles(self.connection, folder)
+            self._files = SharedFiles(self.connection, folder, EncryptedText(self.keys))
         return self._files
 
     def editing(self, folder: Path, group: str) -> AbstractContextManager[None]:
         return self.files(folder).editing(group)
+
+    @asynccontextmanager
+    async def alone(self, name: str, max_wait_s: float) -> AsyncGenerator[None]:
+        """Hold a name that one server has at a time, at most for `ALONE_S`. Raises `ToolError`: BUSY if others have it
+        all the time, IO if the shared state is away."""
+        key, token, until_s = f"alone:{name}", secrets.token_hex(16), time.monotonic() + max_wait_s
+        while not await self.connection.add(key, token, lasts_s=ALONE_S):
+            if time.monotonic() > until_s:
+                raise ToolError(ErrorCode.BUSY, f"another server has been at {name} for {max_wait_s:g} s", "Try again.")
+            await anyio.sleep(AGAIN_S)
+        try:
+            yield
+        finally:
+            with anyio.move_on_after(AGAIN_S * 20, shield=True), suppress(ToolError):
+                await self.connection.run_script(_LET_GO, [key], [token])
+
+    def look(self, folder: Path, group: str) -> bool:
+        """Get the newest of a group of shared files. Blocking. Raises `ToolError(IO)`, `OSError`."""
+        return self.files(folder).look(group)
 
     def todos(self) -> RedisTodoStore:
         from goat_mcp.state.redis.stores import RedisTodoStore

@@ -20,6 +20,7 @@ from goat_mcp.core.calling_client import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult, text_block
+from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.upstreams.call_timeout import CallClock
 from goat_mcp.upstreams.calls.attempts import (
     ConnectionProvider,
@@ -161,7 +162,9 @@ class UpstreamCalls:
         async with self.limiter.permit(ctx.wait_left_s(), ctx.principal) as permit:
             run = partial(self._run, provider, spec, arguments, ctx, more, permit)
             try:
-                return await with_retry(provider, run, ctx.wait_left_s)
+                # One of which the operator, too, says that it only reads.
+                is_read = spec.side_effect is SideEffect.READ_ONLY
+                return await with_retry(provider, run, ctx.wait_left_s, is_read=is_read)
             except TransportFault as failure:
                 raise error_message(self._config, failure.fault, is_call=True) from None
 

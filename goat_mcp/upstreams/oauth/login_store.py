@@ -9,19 +9,24 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json, to_json
 
+from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_lock import LockTimeout, file_lock
 from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
 from goat_mcp.state.private_file import write_private
 from goat_mcp.state.system_keyring import KeyringTrouble, SystemKeyring
 from goat_mcp.upstreams.oauth.login_contract import FOLDER, slot_of
 
+GROUP = "logins"
+"""What servers that share a state call these files."""
 LEEWAY_S = 30.0
 """A token that ends this soon is renewed first: it would end on its way."""
 
@@ -135,6 +140,22 @@ class LoginStore:
         """What is locked by whoever changes the logins of this resource."""
         return self.folder / f"{slot_of(resource, principal)}.lock"
 
+    @contextlib.asynccontextmanager
+    async def alone(self, resource: str, principal: str, max_wait_s: float) -> AsyncGenerator[None]:
+        """Alone among all processes, and all servers that share the state, with the newest logins of this resource.
+
+        Raises `LockTimeout`.
+        """
+        shared = self._state.shared
+        async with file_lock(self.lock_file(resource, principal), max_wait_s), contextlib.AsyncExitStack() as held:
+            if shared is not None:
+                try:
+                    await held.enter_async_context(shared.alone(f"login {slot_of(resource, principal)}", max_wait_s))
+                    await anyio.to_thread.run_sync(shared.look, self._state.path, GROUP)
+                except ToolError as problem:
+                    raise LockTimeout(problem.message) from None
+            yield
+
     def file_of(self, facts: LoginFacts) -> Path:
         return self.folder / f"{facts.key}.json"
 
@@ -170,8 +191,8 @@ class LoginStore:
         """Keep it in place of an older state of the same login. Tokens first: a fact without them would be a lie."""
         secrets = login.secrets.model_dump_json()
         try:
-            if not self._keyring.is_there():
-                raise KeyringTrouble("is not there")
+            if self._state.shared is not None or not self._keyring.is_there():
+                raise KeyringTrouble("is not there, or other servers have to get the tokens, too")
             self._keyring.set(SERVICE, login.facts.key, secrets)
             facts = login.facts.model_copy(update={"kept_in": "keyring"})
             document: dict[str, Any] = {"facts": facts.model_dump(mode="json")}
@@ -179,17 +200,19 @@ class LoginStore:
             # No keyring, a locked one, or one that takes no text of this length.
             facts = login.facts.model_copy(update={"kept_in": "file"})
             document = {"facts": facts.model_dump(mode="json"), "secrets": login.secrets.model_dump(mode="json")}
-        write_private(self.file_of(facts), to_json(document), outlasts_power=True)
+        with self._state.editing(GROUP):
+            write_private(self.file_of(facts), to_json(document), outlasts_power=True)
         return facts
 
     def note(self, facts: LoginFacts) -> None:
         """Change what is known of a login, not its tokens."""
-        document = self._document(self.file_of(facts))
-        write_private(self.file_of(facts), to_json({**document, "facts": facts.model_dump(mode="json")}))
+        with self._state.editing(GROUP):
+            document = self._document(self.file_of(facts))
+            write_private(self.file_of(facts), to_json({**document, "facts": facts.model_dump(mode="json")}))
 
     def forget(self, facts: LoginFacts) -> str:
         """Delete it everywhere; says what could not be deleted."""
-        with contextlib.suppress(FileNotFoundError):
+        with self._state.editing(GROUP), contextlib.suppress(FileNotFoundError):
             self.file_of(facts).unlink()
         try:
             # Also where a file holds it: it may have been in the keyring before.

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.state.database import Warn
-from goat_mcp.state.file_lock import LockTimeout, file_lock
+from goat_mcp.state.file_lock import LockTimeout
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
@@ -93,10 +93,10 @@ class UpstreamLogin:
             if held is not None and held.secrets.access_token != refused and held.facts.is_fresh():
                 return held.secrets.access_token
             try:
-                async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):
+                async with self._store.alone(self._url, self._principal, LOCK_WAIT_S):
                     return await self._renewed(refused, challenge)
-            except LockTimeout:
-                raise AuthServerDown("another process has been renewing this login for a while") from None
+            except LockTimeout as why:
+                raise AuthServerDown(f"this login cannot be renewed now: {why}") from None
             except LoginNeeded as needed:
                 return await self._logged_in(challenge, needed)
 
@@ -116,14 +116,14 @@ class UpstreamLogin:
         """Log in again and keep it. Raises `LoginRefused` and `AuthServerDown`; what was there stays then."""
         previous = await self._load_if_readable()
         login = await self._flow.log_in(person, challenge=challenge, previous=previous, scopes=scopes)
-        async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):
+        async with self._store.alone(self._url, self._principal, LOCK_WAIT_S):
             found = await self._load_if_readable()
             if found is not None:
                 # It goes after whatever was renewed while the person was away.
                 generation = max(login.facts.generation, found.facts.generation + 1)
                 login = _with_generation(login, generation)
             login = await anyio.to_thread.run_sync(self._keep, login)
-            self._forget_replaced(login)
+            await anyio.to_thread.run_sync(self._forget_replaced, login)
         self._current = login
         return login
 
@@ -148,7 +148,7 @@ class UpstreamLogin:
         login = await self._load_if_readable()
         was_reported = login is not None and await self._flow.revoke(login)
         left = ""
-        async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):
+        async with self._store.alone(self._url, self._principal, LOCK_WAIT_S):
             for facts in self._store.all():
                 if (facts.resource, facts.principal) == (self._url, self._principal):
                     left = await anyio.to_thread.run_sync(self._store.forget, facts) or left

@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from contextlib import AbstractAsyncContextManager
 
 import anyio
 import anyio.abc
@@ -19,12 +17,13 @@ import anyio.abc
 from goat_mcp.core import posix
 from goat_mcp.processes.asyncio_children import watch_exits_without_threads
 from goat_mcp.processes.process_guard import ProcessGuard
-from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.sharing.broker_session import BrokerSession
+from goat_mcp.upstreams.sharing.process_host import ProcessHost
 from goat_mcp.upstreams.sharing.runtime_folder import OwnedSocket, is_confined_as_we_are, peer_of
 from goat_mcp.upstreams.sharing.shared_launch import SharedLaunch, opening_in
-from goat_mcp.upstreams.sharing.shared_process import SharedProcess
-from goat_mcp.upstreams.status import ReasonCode
+from goat_mcp.upstreams.sharing.shared_process import open_shared
+from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.frames import MAX_FRAME_BYTES, loads
 
 IDLE_S = 600.0
@@ -36,20 +35,6 @@ MAX_LINE_BYTES = 2 * MAX_FRAME_BYTES
 _SIGHUP: signal.Signals = getattr(signal, "SIGHUP", signal.SIGTERM)
 
 
-@dataclass(eq=False)
-class _Shared:
-    """All processes of one launch: more than one only if sessions differ in what they can be asked."""
-
-    launch: SharedLaunch
-    processes: list[SharedProcess] = field(default_factory=list[SharedProcess])
-    sessions: set[BrokerSession] = field(default_factory=set[BrokerSession])
-    has_asked: bool = False
-    used_s: float = field(default_factory=time.monotonic)
-
-    def asks(self) -> bool:
-        return self.has_asked or any(one.frames.has_asked for one in self.processes)
-
-
 class Broker:
     """`run` serves until nobody needs it any more."""
 
@@ -57,7 +42,7 @@ class Broker:
         self._owned = owned
         self._guard = guard
         self._idle_s = idle_s
-        self._shared: dict[SharedLaunch, _Shared] = {}
+        self._host: ProcessHost | None = None
         self._connections = 0
         self._group: anyio.abc.TaskGroup | None = None
         self._server: asyncio.Server | None = None
@@ -67,6 +52,7 @@ class Broker:
         start_unix_server = getattr(asyncio, "start_unix_server")  # noqa: B009  # Windows' asyncio does not have it
         try:
             async with anyio.create_task_group() as self._group:
+                self._host = ProcessHost(self._group, self._open_process, idle_s=self._idle_s)
                 # Tasks of the group and not of the server: what fails in one must not go unseen.
                 self._server = await start_unix_server(self._accepted, sock=self._owned.listening, limit=MAX_LINE_BYTES)
                 await self._until_unused()
@@ -89,25 +75,17 @@ class Broker:
             if not self._owned.is_found():
                 # Somebody has removed the socket. Sessions that come find another broker, those that are here stay.
                 self._stop_listening()
-            for shared in list(self._shared.values()):
-                self._look_at(shared, now_s)
-            if self._connections or any(shared.processes for shared in self._shared.values()):
+            assert self._host is not None
+            for session in self._host.sessions:
+                session.look()
+            self._host.look()
+            if self._connections or self._host.has_processes:
                 needed_s = now_s
             elif now_s - needed_s >= self._idle_s or not self._owned.is_held:
                 return
 
-    def _look_at(self, shared: _Shared, now_s: float) -> None:
-        for session in list(shared.sessions):
-            session.look()
-        for process in shared.processes:
-            process.show_status()
-            if not process.sessions and now_s - process.used_s >= self._idle_s:
-                process.stop()
-        if shared.processes or shared.sessions:
-            shared.used_s = now_s
-        elif not shared.has_asked or now_s - shared.used_s >= self._idle_s:
-            # It holds values of secrets.
-            del self._shared[shared.launch]
+    def _open_process(self, launch: SharedLaunch) -> AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]:
+        return open_shared(launch, self._guard)
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._group is None:
@@ -134,97 +112,10 @@ class Broker:
         if not is_confined_as_we_are(pid):
             session.report("refused", {"why": "this goat-mcp is confined in another way than the broker"})
             return
-        shared = self._shared.setdefault(opening.launch, _Shared(opening.launch))
-        shared.has_asked = shared.has_asked or opening.asks
-        shared.sessions.add(session)
-        try:
-            with session.scope:
-                await self._relay(shared, session, reader)
-        finally:
-            shared.sessions.remove(session)
-            self._leave(session)
+        assert self._host is not None
+        await self._host.serve(session, reader)
         if session.scope.cancelled_caught:
             writer.transport.abort()
-
-    async def _relay(self, shared: _Shared, session: BrokerSession, reader: asyncio.StreamReader) -> None:
-        try:
-            process = await self._process_for(shared, session, None)
-            if process.link is not None:
-                session.report("opened", {"pid": process.link.pid})
-            while line := await reader.readline():
-                if session.is_over:
-                    continue
-                frame: Any = loads(line)
-                if isinstance(frame, dict):
-                    await self._take(shared, session, cast("dict[str, Any]", frame))
-        except StartFailure as failure:
-            session.report("failed", {"reason_code": str(failure.reason_code), "message": failure.message})
-            session.end({"exit_status": None, "stderr": failure.message, "written": [], "moved": False})
-            while await reader.readline():
-                pass  # it was sent before the session knew
-
-    async def _take(self, shared: _Shared, session: BrokerSession, frame: dict[str, Any]) -> None:
-        params = frame.get("params")
-        if frame.get("method") == "initialize" and session.process is not None and isinstance(params, dict):
-            about = cast("dict[str, Any]", params)
-            if not session.process.frames.fits(session, about):
-                # It can be asked other things than those who are there, or they speak another era.
-                self._leave(session)
-                await self._process_for(shared, session, about)
-        if session.process is not None:
-            await session.process.take(session, frame)
-
-    async def _process_for(
-        self, shared: _Shared, session: BrokerSession, handshake: Mapping[str, Any] | None
-    ) -> SharedProcess:
-        """A process that this session may use, with it in it. Raises `StartFailure`.
-
-        How often that is tried is the sessions' business: each waits longer after each failure.
-        """
-        for process in shared.processes:
-            if process.link is not None and process.link.pid in session.opening.leaves:
-                process.retire()
-        while True:
-            process = next((one for one in shared.processes if _is_open(one, session, handshake)), None)
-            process = process or self._start(shared)
-            await process.started.wait()
-            if process.failure is not None:
-                raise process.failure
-            if process.is_over:
-                raise StartFailure(ReasonCode.START_FAILED, process.last_words())
-            if _is_open(process, session, handshake):
-                process.join(session)
-                session.process = process
-                return process
-
-    def _start(self, shared: _Shared) -> SharedProcess:
-        assert self._group is not None
-        process = SharedProcess(shared.launch, self._guard, shared.asks)
-        shared.processes.append(process)
-        self._group.start_soon(self._keep, shared, process)
-        return process
-
-    async def _keep(self, shared: _Shared, process: SharedProcess) -> None:
-        try:
-            await process.run()
-        finally:
-            shared.has_asked = shared.asks()
-            shared.processes.remove(process)
-
-    def _leave(self, session: BrokerSession) -> None:
-        process, session.process = session.process, None
-        if process is None or process.is_over:
-            return
-        process.leave(session)
-
-
-def _is_open(process: SharedProcess, session: BrokerSession, handshake: Mapping[str, Any] | None) -> bool:
-    """Whether the session may join."""
-    if process.is_over or process.was_stopped or process.failure is not None:
-        return False
-    if process.frames.is_retired or process.frames.owner is not None:
-        return False
-    return handshake is None or process.frames.fits(session, handshake)
 
 
 def run_broker(owned: OwnedSocket, *, idle_s: float = IDLE_S) -> None:

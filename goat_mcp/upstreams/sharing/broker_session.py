@@ -65,6 +65,10 @@ class BrokerSession:
         # The session closes it: who writes into a socket that is closed already never reads these words.
         self._writer.write_eof()
 
+    def close(self) -> None:
+        """Close the connection, after what was sent."""
+        self._writer.close()
+
     def leave_when_idle(self) -> None:
         """Have it move to another process as soon as it waits for nothing."""
         process = self.process

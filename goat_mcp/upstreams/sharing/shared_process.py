@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,13 +12,33 @@ import anyio
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.processes.process_guard import ProcessGuard
-from goat_mcp.upstreams.config.entry import StdioLaunch
-from goat_mcp.upstreams.faults import StartFailure
+from goat_mcp.upstreams.config.entry import Confine, SandboxOptions, StdioLaunch
+from goat_mcp.upstreams.faults import FaultKind, StartFailure
 from goat_mcp.upstreams.sharing.multiplexer import CANCELLED, Channel, Id, Multiplexer
 from goat_mcp.upstreams.sharing.shared_launch import SharedLaunch
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.child_pipes import DirectDispatch, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
+
+OpenProcess = Callable[[SharedLaunch], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
+"""Runs a process meanwhile. Raises `StartFailure`."""
+
+
+def open_shared(
+    launch: SharedLaunch,
+    guard: ProcessGuard | None,
+    sandbox: SandboxOptions | None = None,
+    confine: Confine | None = None,
+) -> AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]:
+    """As it was asked for, with no more in its environment than that."""
+    own = StdioLaunch(launch.command, launch.args, {}, launch.cwd, sandbox=sandbox)
+    return stdio_transport(own, guard=guard, confine=confine, environment=dict(launch.environment))
+
+
+def always() -> bool:
+    """Nobody else can have taken the process over."""
+    return True
 
 
 class SessionChannel(Channel, Protocol):
@@ -53,8 +73,10 @@ class SharedProcess:
     """`run` is its task. `sessions` are those that use it now."""
 
     launch: SharedLaunch
-    guard: ProcessGuard
+    open_process: OpenProcess
     asks: Callable[[], bool]
+    may_write: Callable[[], bool] = always
+    """Asked before each write to the process: another may have been started in its place."""
     started: anyio.Event = field(default_factory=anyio.Event)
     failure: StartFailure | None = None
     sessions: set[SessionChannel] = field(default_factory=set[SessionChannel])
@@ -76,14 +98,9 @@ class SharedProcess:
 
     async def run(self) -> None:
         """From the start of the process until it has ended and all that it started with it."""
-        launch = StdioLaunch(self.launch.command, self.launch.args, {}, self.launch.cwd)
         try:
             with self._scope:
-                async with stdio_transport(launch, guard=self.guard, environment=dict(self.launch.environment)) as (
-                    link,
-                    inbox,
-                    outbox,
-                ):
+                async with self.open_process(self.launch) as (link, inbox, outbox):
                     self.link, self._outbox = link, outbox
                     link.direct = _Relay(self.frames.from_process)
                     self.started.set()
@@ -141,7 +158,11 @@ class SharedProcess:
         """One frame of a session."""
         self.used_s = time.monotonic()
         # A frame that did not reach the process is none that `ending_for` names.
-        if self.frames.from_session(session, frame) and self._outbox is not None:
+        is_written = self.frames.from_session(session, frame)
+        if not is_written and not self.is_over and not self.may_write():
+            facts = {"kind": FaultKind.UNREACHABLE, "detail": "this replica does not own the process any more"}
+            session.report("fault", {**facts, "id": frame.get("id")})
+        elif is_written and self._outbox is not None:
             with suppress(anyio.BrokenResourceError):
                 await self._outbox.drain()
 
@@ -176,7 +197,7 @@ class SharedProcess:
                 session.report("status", shown)
 
     def _write(self, message: JSONRPCMessage) -> bool:
-        is_written = self._outbox is not None and self._outbox.post(message)
+        is_written = self._outbox is not None and self.may_write() and self._outbox.post(message)
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._unread_answers.append(message.id)
             self._forget_answered()

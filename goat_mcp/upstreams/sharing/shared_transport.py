@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -67,33 +68,29 @@ class Share:
         finally:
             pipes.abort()
 
-    async def _opened(self, opening: Opening, start_timeout_s: float) -> _SharedPipes:
+    async def _opened(self, opening: Opening, start_timeout_s: float) -> SessionPipes:
         """The way to a process that runs. Raises `NotShared`, `StartFailure`."""
         for _ in range(_TRIES):
             connection = await broker_connection(self.start_broker)
-            marks = FaultMarks()
-            link = StdioTransport(marks, FrameReader(marks, max_frame_bytes=MAX_LINE_BYTES))
-            pipes = _SharedPipes(link, opening, self.learn_asks)
-            await asyncio.get_running_loop().create_unix_connection(lambda pipes=pipes: pipes, sock=connection)
-            try:
-                pipes.write(encode(opening.wire()))
-                with anyio.fail_after(start_timeout_s):
-                    await pipes.opened.wait()
-                if pipes.failure is not None:
-                    raise pipes.failure
-                if not pipes.has_lost_broker:
-                    return pipes
-            except BaseException as problem:
-                pipes.abort()
-                if not isinstance(problem, TimeoutError):
-                    raise
-                why = f"it was not started within {start_timeout_s:g} s"
-                raise StartFailure(ReasonCode.START_TIMEOUT, why) from None
+            pipes = await session_pipes(connection, opening, self.learn_asks)
+            pipes.write(encode(opening.wire()))
+            await pipes.until_opened(start_timeout_s)
+            if not pipes.has_lost_broker:
+                return pipes
             # It ended just then, for nobody had needed it, and has done nothing for us: another one will.
+            pipes.abort()
         raise StartFailure(ReasonCode.START_FAILED, "the broker of shared servers ended")
 
 
-class _SharedPipes(ChildPipes):
+async def session_pipes(connection: socket.socket, opening: Opening, learn_asks: Callable[[], None]) -> SessionPipes:
+    """The session's end of a connection to whoever has the process."""
+    marks = FaultMarks()
+    pipes = SessionPipes(StdioTransport(marks, FrameReader(marks, max_frame_bytes=MAX_LINE_BYTES)), opening, learn_asks)
+    await asyncio.get_running_loop().create_connection(lambda: pipes, sock=connection)
+    return pipes
+
+
+class SessionPipes(ChildPipes):
     """The pipes of a process at the other end of a socket."""
 
     def __init__(self, link: StdioTransport, opening: Opening, learn_asks: Callable[[], None]) -> None:
@@ -105,6 +102,20 @@ class _SharedPipes(ChildPipes):
         """Whether the connection was lost before the broker had said what has become of it."""
         self._opening = opening
         self._learn_asks = learn_asks
+
+    async def until_opened(self, start_timeout_s: float) -> None:
+        """Wait until the process can be used, or `has_lost_broker`. Raises `NotShared`, `StartFailure`."""
+        try:
+            with anyio.fail_after(start_timeout_s):
+                await self.opened.wait()
+            if self.failure is not None:
+                raise self.failure
+        except BaseException as problem:
+            self.abort()
+            if not isinstance(problem, TimeoutError):
+                raise
+            why = f"it was not started within {start_timeout_s:g} s"
+            raise StartFailure(ReasonCode.START_TIMEOUT, why) from None
 
     def abort(self) -> None:
         """Close the connection at once."""

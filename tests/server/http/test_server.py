@@ -14,6 +14,7 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.http.connections import is_own_user
 from goat_mcp.server.http.server import Address, HttpServer, parse_address
+from goat_mcp.settings.settings import LimitSettings
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_a_peer_of_whom_the_system_says_nothing_is_nobody() -> None:
 
 def test_a_unix_socket_lies_in_a_private_folder_and_is_private(tmp_path: Path) -> None:
     path = tmp_path / "private" / "goat.sock"
-    server = HttpServer(None, Address(socket_path=path), None, None)  # type: ignore[arg-type]  # nothing is served here
+    server = HttpServer(None, Address(socket_path=path), None, LimitSettings())  # type: ignore[arg-type]  # nothing is served here
 
     server.bind()
 
@@ -89,7 +90,7 @@ def test_a_unix_socket_lies_in_a_private_folder_and_is_private(tmp_path: Path) -
 
 def test_a_unix_socket_in_a_folder_of_everybody_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    server = HttpServer(None, Address(socket_path=tmp_path / "goat.sock"), None, None)  # type: ignore[arg-type]  # as above
+    server = HttpServer(None, Address(socket_path=tmp_path / "goat.sock"), None, LimitSettings())  # type: ignore[arg-type]  # as above
 
     with pytest.raises(ToolError, match="can be entered by others"):
         server.bind()

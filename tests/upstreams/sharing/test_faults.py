@@ -15,10 +15,9 @@ from mcp_types import JSONRPCRequest
 
 from goat_mcp.core.calling_client import ClientRequest
 from goat_mcp.core.errors import ToolError
-from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.sharing.shared_launch import SharedLaunch
-from goat_mcp.upstreams.sharing.shared_process import SharedProcess
+from goat_mcp.upstreams.sharing.shared_process import SharedProcess, open_shared
 from goat_mcp.upstreams.transports.child_pipes import StdioTransport
 from goat_mcp.upstreams.transports.frames import FrameReader
 from tests.upstreams.calls.test_multi_round import Person
@@ -151,7 +150,7 @@ class _FullPipe:
 
 
 async def test_requests_that_were_answered_into_a_full_pipe_stay_open_until_it_is_read() -> None:
-    process = SharedProcess(SharedLaunch("x", (), (), "/"), ProcessGuard(), lambda: False)
+    process = SharedProcess(SharedLaunch("x", (), (), "/"), lambda launch: open_shared(launch, None), lambda: False)
     marks, pipe = FaultMarks(), _FullPipe()
     link = process.link = StdioTransport(marks, FrameReader(marks))
     process._outbox = pipe  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]

@@ -1,0 +1,1 @@
+"""Stdio upstreams of several replicas: one process for all of them, which one replica owns by a lease."""
