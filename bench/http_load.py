@@ -185,10 +185,13 @@ def sse_load(url: str, tool: str, arguments: Mapping[str, object], expected: byt
     )
 
 
-def http_load(url: str, era: Era, tool: str, arguments: Mapping[str, object], expected: bytes) -> HttpLoad:
+def http_load(
+    url: str, era: Era, tool: str, arguments: Mapping[str, object], expected: bytes, token: str = ""
+) -> HttpLoad:
     """Open a session where the era has them, and prepare the request."""
     parts = urlsplit(url)
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     if era == "modern":
         params["_meta"] = MODERN_META

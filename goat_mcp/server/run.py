@@ -167,6 +167,7 @@ def _this_replica(gateway: Gateway, server: HttpServer) -> ThisReplica | None:
     options, warn = gateway.settings.replica, gateway.telemetry.warning
     replica = ThisReplica(shared.connection, shared.keys, options, url=server.origin, port=server.port, warn=warn)
     server.adapter.suspended.replica = replica.name
+    replica.on_standing_still(server.adapter.suspended.drop_all)
     return replica
 
 
@@ -277,7 +278,11 @@ def drain_of(gateway: Gateway, server: HttpServer, replica: ThisReplica) -> Drai
         drain_s=options.drain_s,
         before=replica.leave,
         # A suspended call that has only asked can be started again by another replica.
-        unfinished=(lambda: gateway.pipeline.slots.none_running(), server.adapter.suspended.none_begun),
+        unfinished=(
+            server.adapter.suspended.none_begun,
+            lambda: gateway.pipeline.slots.none_running(),
+            replica.finish,
+        ),
     )
 
 

@@ -345,6 +345,11 @@ class SuspendedCalls:
             return
         self._drop(next(token for token, call in self._suspended.items() if call.principal == giving))
 
+    def drop_all(self) -> None:
+        """Give up all calls: their clients have been told that they are lost."""
+        for token in list(self._suspended):
+            self._drop(token)
+
     def _drop(self, token: str) -> None:
         call = self._take(token)
         if call is not None:

@@ -7,13 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp import Client
 
+from tests.deploy.balancers import HAPROXY
+from tests.deploy.team import team
 from tests.e2e.goat import REPOSITORY, Launch, wait_for_url
 from tests.e2e.processes import end
 from tests.quick_start import goat_command
@@ -70,21 +72,36 @@ def behind_handshake_only(folder: Path) -> Generator[str]:
         yield front
 
 
+@contextmanager
+def behind_balancer(folder: Path) -> Generator[str]:
+    """haproxy in front of three replicas of goat-mcp, with the fixture as an HTTP upstream."""
+    with direct(folder) as url, ExitStack() as stack:
+        options = _options(folder, {"url": url})
+        running = stack.enter_context(team(folder, HAPROXY, *options, needs_token=False, names_workspace=False))
+        for replica in running.replicas:
+            anyio.run(_until_listed, replica.url)
+        yield running.url
+
+
 def _child(*options: str) -> dict[str, Any]:
     command, *arguments = _FIXTURE
     return {"command": command, "args": [*arguments, *options], "env": {"PYTHONPATH": str(REPOSITORY)}}
 
 
-@contextmanager
-def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
+def _options(folder: Path, entry: Mapping[str, Any]) -> list[str]:
+    """Of `serve`, for this upstream."""
     upstreams = folder / "upstreams.json"
     upstreams.write_text(json.dumps({"mcpServers": {"fixture": {**entry, **OPEN, "start": "eager"}}}))
+    return ["--upstreams", str(upstreams), *(part for setting in SETTINGS for part in ("--set", setting))]
+
+
+@contextmanager
+def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
     workspace = folder / "workspace"
     workspace.mkdir()
     # No --workspace: the roots that an upstream is told are the client's then.
     command = goat_command("serve", "--http", "127.0.0.1:0", "--no-token")
-    command += ["--upstreams", str(upstreams), "--mode", "bypassPermissions"]
-    command += [part for setting in SETTINGS for part in ("--set", setting)]
+    command += [*_options(folder, entry), "--mode", "bypassPermissions"]
     process = subprocess.Popen(
         command,
         env=Launch(folder, workspace).environment,
@@ -122,4 +139,5 @@ TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     "HTTP upstream": behind_http,
     "stdio upstream": behind_stdio,
     HANDSHAKE_ONLY: behind_handshake_only,
+    "three replicas": behind_balancer,
 }

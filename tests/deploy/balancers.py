@@ -29,9 +29,13 @@ class Balancer:
     check: Callable[[str, Path], list[str]]
     start: Callable[[str, Path], list[str]]
 
+    def path(self) -> str | None:
+        """The program; None if it is not installed."""
+        return shutil.which(self.name, path=_PATHS)
+
     def found(self) -> str:
         """The program. Skips the test without it."""
-        program = shutil.which(self.name, path=_PATHS)
+        program = self.path()
         if program is None:
             pytest.skip(f"no {self.name} here: run `make balancers`")
         return program
@@ -45,15 +49,15 @@ class Balancer:
         return file
 
     @contextmanager
-    def running(self, folder: Path, port: int, replicas: Sequence[str]) -> Generator[str]:
-        """Listen on `port` of this machine. Yields the URL of `/mcp`."""
+    def running(self, folder: Path, port: int, replicas: Sequence[str]) -> Generator[int]:
+        """Listen on `port` of this machine. Yields the process's id."""
         config = self.written(folder, f"127.0.0.1:{port}", replicas)
         log = folder / f"{self.name}.log"
         with log.open("wb") as stderr:
             process = subprocess.Popen(self.start(self.found(), config), stdout=stderr, stderr=stderr, text=True)
         try:
             _wait_for(port, process, log)
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield process.pid
         finally:
             end(process)
 

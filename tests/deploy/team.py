@@ -23,6 +23,7 @@ class Team:
     """`replicas` are reached past the balancer, too."""
 
     url: str
+    balancer_pid: int
     replicas: Sequence[HttpGoat]
     redis: RedisServer
     workspace: Path
@@ -39,8 +40,15 @@ class Team:
 
 
 @contextmanager
-def team(folder: Path, balancer: Balancer, *options: str, replicas: int = 3) -> Generator[Team]:
-    """Three replicas or fewer, all of them ready, with these options of `serve`."""
+def team(
+    folder: Path,
+    balancer: Balancer,
+    *options: str,
+    replicas: int = 3,
+    needs_token: bool = True,
+    names_workspace: bool = True,
+) -> Generator[Team]:
+    """Three replicas or fewer, all of them ready, with these options of `serve`. `names_workspace`: see `Launch`."""
     balancer.found()
     port = free_port()
     workspace = fill(folder / "workspace")
@@ -56,10 +64,10 @@ def team(folder: Path, balancer: Balancer, *options: str, replicas: int = 3) -> 
                 "limits.calls_per_s": "0",
             }
             words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-            launch = Launch(folder / name, workspace, (*UNASKED, *words, *options))
-            goats.append(stack.enter_context(http_goat(launch)))
+            launch = Launch(folder / name, workspace, (*UNASKED, *words, *options), names_workspace=names_workspace)
+            goats.append(stack.enter_context(http_goat(launch, needs_token=needs_token)))
         addresses = [urlsplit(goat.url).netloc for goat in goats]
         # Fewer replicas: the balancer takes the others for down, as nobody listens there.
         addresses += [f"127.0.0.1:{free_port()}" for _ in NAMES[replicas:]]
-        url = stack.enter_context(balancer.running(folder, port, addresses))
-        yield Team(url, goats, redis, workspace)
+        pid = stack.enter_context(balancer.running(folder, port, addresses))
+        yield Team(f"http://127.0.0.1:{port}/mcp", pid, goats, redis, workspace)

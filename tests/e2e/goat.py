@@ -78,13 +78,14 @@ class HttpGoat:
 
 
 @contextmanager
-def http_goat(launch: Launch) -> Generator[HttpGoat]:
+def http_goat(launch: Launch, *, needs_token: bool = True) -> Generator[HttpGoat]:
     """Start goat-mcp on a free port of this machine; it is told to end afterwards."""
     token_file = launch.folder / "token"
     token_file.parent.mkdir(parents=True, exist_ok=True)
     token_file.write_text(TOKEN)
     token_file.chmod(0o600)
-    command = [*launch.command, "--http", "127.0.0.1:0", "--token-file", str(token_file)]
+    command = [*launch.command, "--http", "127.0.0.1:0"]
+    command += ["--token-file", str(token_file)] if needs_token else ["--no-token"]
     process = subprocess.Popen(
         command,
         env=launch.environment,

@@ -44,6 +44,7 @@ from goat_mcp.web.http import HttpClient
 if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.calls.approvals.plan_queue import PlanQueue
     from goat_mcp.calls.approvals.store import ApprovalStore
+    from goat_mcp.calls.audit.anchors import Anchors
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.files.changes.staged_files import FileChanges
@@ -172,6 +173,8 @@ class Services:
             group.start_soon(self.spill.keep_pruned)
             group.start_soon(self._clean_up_sandboxes)
             group.start_soon(self.audit.keep_expired)
+            if (anchors := self._anchors()) is not None:
+                group.start_soon(anchors.keep, lambda: self.audit.head, self.telemetry.warning)
             if self.shared is not None:
                 group.start_soon(self.shared.files(self.state.path).follow)
             if self.events is not None:
@@ -212,7 +215,17 @@ class Services:
 
     async def leave_shared_state(self) -> None:
         if self.shared is not None:
+            if (anchors := self._anchors()) is not None:
+                await anchors.add_last(self.audit.head)
             await self.shared.connection.close()
+
+    def _anchors(self) -> Anchors | None:
+        """Where heads of the record of calls are kept beside it."""
+        if self.shared is None or self.audit.file is None:
+            return None
+        from goat_mcp.calls.audit.anchors import Anchors
+
+        return Anchors(self.shared.connection, self.shared.keys, self.shared.machine, self.audit.file)
 
     def close(self) -> None:
         """After the last call."""

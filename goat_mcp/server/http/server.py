@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # loaded if there is a provider
     from goat_mcp.server.identity.resource_server import ResourceServer
 
 GRACEFUL_SHUTDOWN_S = 1
+KEPT_IDLE_S = 65
+"""Longer than load balancers keep a connection that says nothing (60 s): a request must not meet its end."""
 SESSION_IDLE_TIMEOUT_S = 1800.0
 WAITING_CONNECTIONS = 1024
 ACCEPTED_AT_A_TIME = 32
@@ -133,6 +135,7 @@ def guarded_server(app: ASGIApp, shares: FairShares, limits: LimitSettings, *, h
         access_log=False,
         server_header=False,
         backlog=ACCEPTED_AT_A_TIME,
+        timeout_keep_alive=KEPT_IDLE_S,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
     )
     return UvicornServer(config)
@@ -255,7 +258,7 @@ class HttpServer:
 
     def _why_unready(self) -> str:
         """In one word; empty if it should be sent requests."""
-        if self._is_stopping or (self.replica is not None and self.replica.is_leaving):
+        if self._is_stopping or (self.replica is not None and self.replica.leaving.has_begun):
             return "leaving"
         return self.replica.why_unready if self.replica is not None else ""
 

@@ -24,6 +24,7 @@ from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.sessions import has_sessions
 from goat_mcp.server.replicas.gate import HOP
 from goat_mcp.server.replicas.relay import Relay, session_not_found
+from goat_mcp.server.replicas.requests_in_progress import RequestsInProgress
 from goat_mcp.server.suspended_calls import PARKED_CALL_LOST
 from goat_mcp.state.replicas.replica import Replica
 from goat_mcp.web.hops.client import ReplicaUnreachable
@@ -34,6 +35,15 @@ _TRY_AGAIN = Refusal(503, "the replica of this request cannot be reached now; tr
 
 
 @dataclass
+class Leaving:
+    """How far this replica is on its way out: `has_begun` means that others take what is new, `is_over` that nothing
+    begins here any more."""
+
+    has_begun: bool = False
+    is_over: bool = False
+
+
+@dataclass
 class OwnerRouting:
     """ASGI middleware, behind the token and the reading of the body, in front of the sessions."""
 
@@ -41,7 +51,8 @@ class OwnerRouting:
     relay: Relay
     replica_of_state: Callable[[str], str]
     """The name in a sealed state; empty if there is none, or it cannot be opened."""
-    is_leaving: Callable[[], bool]
+    leaving: Leaving
+    in_progress: RequestsInProgress
     needs_token: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,11 +73,13 @@ class OwnerRouting:
             if other is not None:
                 going_on = await self._asked(other, REPLICA_LOST, scope, receive, send)
             if going_on is not None:
-                await self.app(scope, going_on, _naming(own_name, send))
+                await self._here(scope, going_on, _naming(own_name, send))
+        elif name == own_name and self.leaving.is_over:
+            await _gone(scope, receive, send)
         elif name == own_name:
             kept = [(key, value) for key, value in scope["headers"] if key != _SESSION]
             scope["headers"] = [*kept, (_SESSION, own_id.encode("latin-1"))]
-            await self.app(scope, receive, _naming(own_name, send))
+            await self._here(scope, receive, _naming(own_name, send))
         elif not name or HOP in scope:
             await self.app(scope, receive, send)  # nobody's here
         else:
@@ -76,7 +89,7 @@ class OwnerRouting:
                 await _TRY_AGAIN.answer(send)
                 return
             if owner is None or await self._asked(owner, REPLICA_LOST, scope, receive, send) is not None:
-                await Response(session_not_found(), 404, media_type="application/json")(scope, receive, send)
+                await _gone(scope, receive, send)
 
     async def _without_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = "" if HOP in scope else self.replica_of_state(_state_of(scope))
@@ -90,7 +103,14 @@ class OwnerRouting:
             reason = PARKED_CALL_LOST if name else REPLICA_LOST
             going_on = await self._asked(other, reason, scope, receive, send)
         if going_on is not None:
-            await self.app(scope, going_on, send)  # it says what is known of a lost call
+            await self._here(scope, going_on, send)  # it says what is known of a lost call
+
+    async def _here(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.leaving.is_over:
+            await _TRY_AGAIN.answer(send)
+            return
+        with self.in_progress.one(scope):
+            await self.app(scope, receive, send)
 
     async def _asked(self, other: Replica, reason: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Have another replica answer. None if the client has its answer; if nobody is there, how to receive the
@@ -106,7 +126,7 @@ class OwnerRouting:
 
     def _instead(self, scope: Scope) -> Replica | None:
         """Who takes what is new, if this one leaves."""
-        if HOP in scope or not self.is_leaving():
+        if HOP in scope or not self.leaving.has_begun:
             return None
         own_name = self._own_name()
         others = [one for one in self.relay.registry.live if one.name != own_name and not one.is_leaving]
@@ -121,6 +141,10 @@ def _state_of(scope: Scope) -> str:
     params: Any = cast("dict[str, Any]", message).get("params") if isinstance(message, dict) else None
     state: Any = cast("dict[str, Any]", params).get("requestState") if isinstance(params, dict) else None
     return state if isinstance(state, str) else ""
+
+
+async def _gone(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(session_not_found(), 404, media_type="application/json")(scope, receive, send)
 
 
 def _naming(name: str, send: Send) -> Send:

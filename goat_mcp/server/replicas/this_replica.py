@@ -13,8 +13,9 @@ from starlette.types import ASGIApp
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.version import __version__
 from goat_mcp.server.replicas.gate import HopGate, HopPrincipals
-from goat_mcp.server.replicas.owner_routing import OwnerRouting
+from goat_mcp.server.replicas.owner_routing import Leaving, OwnerRouting
 from goat_mcp.server.replicas.relay import Relay
+from goat_mcp.server.replicas.requests_in_progress import RequestsInProgress
 from goat_mcp.state.replicas.lease import Scripts
 from goat_mcp.state.replicas.options import ReplicaOptions
 from goat_mcp.state.replicas.registry import ReplicaRegistry
@@ -54,9 +55,10 @@ class ThisReplica:
         self.hops = HopClient(hop_keys := HopKeys(*secrets), lambda: self.registry.me)
         self.apps: dict[str, ASGIApp] = {}
         """What is served to other replicas, by the beginning of its path."""
-        self.is_leaving = False
+        self.leaving = Leaving()
+        self.in_progress = RequestsInProgress()
         self._keys = hop_keys
-        self._checks = HopChecks(lambda: (self.registry.me.name, self.registry.me.fence))
+        self._checks = HopChecks(self._identity)
         self._warn = warn
 
     @property
@@ -69,7 +71,8 @@ class ThisReplica:
             OwnerRouting,
             relay=Relay(self.registry, self.hops),
             replica_of_state=replica_of_state,
-            is_leaving=lambda: self.is_leaving,
+            leaving=self.leaving,
+            in_progress=self.in_progress,
             needs_token=needs_token,
         )
 
@@ -105,15 +108,28 @@ class ThisReplica:
 
     async def leave(self) -> None:
         """From now on the other replicas get what is new."""
-        self.is_leaving = True
+        self.leaving.has_begun = True
         try:
             await self.registry.leave()
         except ToolError as problem:
             self._warn("the other replicas cannot be told that this one leaves", problem=str(problem))
 
+    async def finish(self) -> None:
+        """Begin nothing any more, and wait for what has begun."""
+        self.leaving.is_over = True
+        await self.in_progress.none()
+
+    def on_standing_still(self, then: Callable[[], object]) -> None:
+        """Call `then` once this process has stood still so long that others have given up what it held."""
+        self.registry.on_lost(lambda: self.registry.is_fenced and then())
+
     @property
     def why_unready(self) -> str:
         return "" if self.registry.is_registered else "unregistered"
+
+    def _identity(self) -> tuple[str, int]:
+        # After it stood still, it is nobody until it has registered again: who sent what came meanwhile has given up.
+        return self.name, 0 if self.registry.is_fenced else self.registry.me.fence
 
     def _refused(self, why: str) -> None:
         self._warn("a request that should come from a replica was refused", reason=why)

@@ -16,6 +16,7 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.replicas.lease import Lease, Scripts, elapsed_s, read_holder
 from goat_mcp.state.replicas.replica import Replica
+from goat_mcp.state.replicas.stall import StallDetector
 
 RENEWALS_IN_A_LEASE = 3
 _NAMES, _ENTRY, _FENCE = "replicas:names", "replicas:entry:", "replicas:fence"
@@ -60,6 +61,7 @@ class ReplicaRegistry:
         self._keys = keys
         self._warn = warn
         self._lease = Lease(state, _ENTRY + me.name, _FENCE, lease_s, clock=clock)
+        self._stall = StallDetector(lease_s / RENEWALS_IN_A_LEASE, lambda: self._lease.is_held, clock)
         self._live: dict[str, Replica] = {}
         self._gone: dict[tuple[str, int], anyio.Event] = {}
         self._reading = anyio.Lock()
@@ -76,12 +78,19 @@ class ReplicaRegistry:
         return self._lease.is_held
 
     @property
+    def is_fenced(self) -> bool:
+        """Whether this process stood still so long that others may have taken over, and has not registered anew."""
+        return self._stall.is_stalled
+
+    @property
     def live(self) -> tuple[Replica, ...]:
         """All, with this one, by name; as of the last time that the shared state answered."""
         return tuple(self._live[name] for name in sorted(self._live))
 
     def on_lost(self, then: Callable[[], object]) -> None:
-        """Call `then` when the others have taken this replica for dead: what it owned is somebody else's now."""
+        """Call `then` when the others may have taken this replica for dead: what it owned may be somebody else's now.
+
+        `is_fenced` says whether it stood still; else the shared state was away, or has lost what was in it."""
         self._lost.append(then)
 
     async def register(self) -> None:
@@ -108,6 +117,11 @@ class ReplicaRegistry:
 
     async def run(self) -> None:
         """Stay registered until cancelled, whatever happens to the shared state."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._stall.run)
+            await self._renew()
+
+    async def _renew(self) -> None:
         while True:
             await anyio.sleep(self.lease_s / RENEWALS_IN_A_LEASE)
             try:
@@ -121,13 +135,14 @@ class ReplicaRegistry:
                 self._problem = str(problem)
 
     async def _keep(self) -> None:
-        was_held = self._lease.is_held
-        if not was_held or not await self._lease.renew(self.me.entry(self._keys[0])):
+        is_kept = self._lease.is_held and not self.is_fenced
+        if not is_kept or not await self._lease.renew(self.me.entry(self._keys[0])):
             for then in self._lost:
                 then()
             # Its own entry may be there still: nobody else has had the name since.
             await self._lease.release()
             await self.register()
+            self._stall.recovered()
         else:
             await self.refresh()
 

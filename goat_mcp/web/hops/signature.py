@@ -89,7 +89,7 @@ class HopChecks:
     def check(self, hop: Hop, method: str, path: str) -> None:
         """Once for each hop. Raises `HopRefused`."""
         now_s = self._clock()
-        if (hop.target, hop.fence) != self._of():
+        if not hop.fence or (hop.target, hop.fence) != self._of():
             raise HopRefused(f"meant for {hop.target} ({hop.fence})")
         if (hop.method, hop.path) != (method, path):
             raise HopRefused("for another path")
