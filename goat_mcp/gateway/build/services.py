@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.calls.audit.anchors import Anchors
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
+    from goat_mcp.commands.tasks.team_tasks import TeamTasks
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
     from goat_mcp.upstreams.owners.owners import Owners
@@ -115,6 +116,8 @@ class Services:
         self.database = Database(state, self.telemetry.warning)
         self.owners: Lazy[Owners] | None = None
         """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
+        self.team_tasks: TeamTasks | None = None
+        """The background tasks of all replicas. Set before the first call, on one of several."""
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
@@ -139,7 +142,7 @@ class Services:
         from goat_mcp.commands.tasks.manager import TaskManager
 
         first, warn = self.directories.first, self.telemetry.warning
-        return TaskManager(self.state, first, announcements=self.announcements, warn=warn)
+        return TaskManager(self.state, first, announcements=self.announcements, warn=warn, team=self.team_tasks)
 
     def _sandbox(self) -> Sandbox:
         from goat_mcp.commands.sandbox import factory
