@@ -104,7 +104,10 @@ def _round(subject: Subject, calls_each: int) -> Figures:
     total = calls_each * len(subject.loads)
     commands, goats, balancer = subject.commands(), _cpu_ms(subject.goats), _balancer_ms(subject)
     begun = time.perf_counter()
-    took_ms = asyncio.run(_together(subject.loads, calls_each))
+    try:
+        took_ms = asyncio.run(_together(subject.loads, calls_each))
+    except ExceptionGroup as failed:
+        raise CannotMeasure(f"{subject.name}: {failed.exceptions[0]!r}") from failed
     elapsed_s = time.perf_counter() - begun
     return Figures(
         total / elapsed_s,
