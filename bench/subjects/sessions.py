@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 from bench.http_load import http_load
@@ -49,6 +50,8 @@ def _measured(bench: Workbench) -> list[Row]:
         _open(goat.url, 20)  # what the first ones load stays
         empty_mb = resident_mb(pid)
         heads = _open(goat.url, count)
+        for head in heads:
+            _list(goat.url, head)
         sessions_mb = resident_mb(pid)
         streams = [stack.enter_context(_stream(goat.url, head)) for head in heads]
         time.sleep(SETTLES_S)
@@ -73,6 +76,17 @@ def _open(url: str, count: int) -> Sequence[bytes]:
     return [http_load(url, "handshake", "Read", {}, b"", TOKEN).head for _ in range(count)]
 
 
+def _list(url: str, head: bytes) -> None:
+    """Ask for the tools, as clients do: whoever has no list need not hear that it changed."""
+    parts = urlsplit(url)
+    headers = dict(line.split(": ", 1) for line in head.decode().splitlines()[1:] if ": " in line)
+    del headers["Content-Length"]
+    connection = HTTPConnection(str(parts.hostname), int(parts.port or 0), timeout=NOTICE_WITHIN_S)
+    connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/list"}), headers)
+    connection.getresponse().read()
+    connection.close()
+
+
 def _stream(url: str, head: bytes) -> socket.socket:
     parts = urlsplit(url)
     found = re.search(rb"Mcp-Session-Id: (\S+)", head)
@@ -88,10 +102,12 @@ def _stream(url: str, head: bytes) -> socket.socket:
 
 
 def _wait_for_notice(stream: socket.socket) -> None:
-    received = b""
+    received, ends_at_s = b"", time.monotonic() + NOTICE_WITHIN_S
     while b"list_changed" not in received:
         if not (piece := stream.recv(65536)):
             raise CannotMeasure(f"a stream ended: {received[:200]!r}")
+        if time.monotonic() > ends_at_s:
+            raise CannotMeasure(f"no notice within {NOTICE_WITHIN_S:.0f} s: {received[:200]!r}")
         received += piece
 
 

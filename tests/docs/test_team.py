@@ -96,3 +96,31 @@ def test_the_page_names_files_that_there_are() -> None:
 
     made_by_the_reader = {"deploy/.env", "deploy/secrets", "deploy/secrets/"}
     assert [name for name in named - made_by_the_reader if not (ROOT / name).exists()] == []
+
+
+def test_the_calculation_is_one() -> None:
+    text = DOCUMENT.read_text()
+
+    def cost(of: str) -> float:
+        found = re.search(rf"^\| {re.escape(of)} \| ([\d.]+) ", text, re.MULTILINE)
+        assert found is not None, of
+        return float(found[1])
+
+    rows = re.findall(r"^\| (1[\d,]+) \| (.*) \|$", text, re.MULTILINE)
+
+    assert [users for users, _ in rows] == ["100", "10,000", "1,000,000"]
+    for users, rest in rows:
+        connected, calls, cores, mb, replicas, commands, entries, seconds = (
+            float(cell.replace(",", "")) for cell in rest.split(" | ")
+        )
+        assert connected == float(users.replace(",", "")) * 0.3
+        assert calls == pytest.approx(connected / 60, rel=0.05)
+        per_call_ms = cost("a plain call, at a replica") + cost("a plain call, at haproxy")
+        assert cores == pytest.approx(connected / 60 * per_call_ms / 1000, rel=0.1)
+        kb = cost("a session of the older protocol") + cost("an open stream of events")
+        assert mb == pytest.approx(connected * kb / 1024, rel=0.05)
+        assert replicas == max(2, -(-connected // 2000))
+        assert commands == replicas * cost("being a replica")
+        assert entries == pytest.approx(replicas**2 * 0.3, rel=0.05)
+        told_ms = cost("telling one stream that the tools changed")
+        assert seconds == pytest.approx(connected * told_ms / 1000, rel=0.05)
