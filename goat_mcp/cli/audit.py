@@ -18,6 +18,7 @@ from goat_mcp.cli.exit_codes import USAGE
 from goat_mcp.cli.terminal import console, escaped, print_table
 from goat_mcp.cli.waiting import waiting_for
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory
@@ -110,12 +111,14 @@ def show(
 
 @audit.command()
 @click.option("--expect-head", metavar="HEAD", help="A head that an earlier run printed and you kept elsewhere.")
+@click.option("--no-anchors", is_flag=True, help="Do not compare it with the heads in the shared state (state.url).")
 @_record
 @flags.as_json
-def verify(expect_head: str | None, file: Path | None, config: Path | None, as_json: bool) -> None:
+def verify(expect_head: str | None, no_anchors: bool, file: Path | None, config: Path | None, as_json: bool) -> None:
     """Check that no line was changed, removed or moved, and name the first bad one; the exit code is then 1.
 
-    Lines cut off the end show only against a head kept elsewhere: give it with --expect-head.
+    Lines cut off the end show only against a head kept elsewhere: give it with --expect-head. Servers with a state.url
+    keep heads there every 10 s and at their end: these are compared, on the machine that has the record.
     """
     from goat_mcp.calls.audit import verify as verification
 
@@ -127,7 +130,8 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
         ) from None
     path = _path(file, config)
     with _Readable(path), waiting_for("reading the record of calls"):
-        found = verification.verify(path, expected=expected)
+        anchors = None if no_anchors else _anchors(path, config)
+        found = verification.verify(path, expected=expected, anchors=anchors)
     click.echo(json.dumps(_document(path, found)) if as_json else found.in_words)
     if not found.is_intact:
         sys.exit(USAGE)
@@ -175,6 +179,26 @@ def _path(file: Path | None, config: Path | None) -> Path:
         return file.expanduser()
     named = load_settings({}, config_file=config).audit.path
     return named.expanduser() if named is not None else StateDirectory.default().path / "audit.jsonl"
+
+
+def _anchors(path: Path, config: Path | None) -> list[str] | None:
+    """The heads of this record in the shared state; None without one. Raises `ToolError`: who cannot compare cannot say
+    that nothing was cut."""
+    from goat_mcp.calls.audit.anchors import Anchors
+    from goat_mcp.state.redis.shared_state import SharedState
+    from goat_mcp.state.secret_references import SecretReferences
+
+    options = load_settings({}, config_file=config).state
+    shared = SharedState.of(options, SecretReferences(redactor=Redactor(), state=StateDirectory.default()))
+    if shared is None:
+        return None
+    try:
+        return Anchors(shared.connection, shared.keys, shared.machine, path).read()
+    except ToolError as unknown:
+        step = "Try again, or leave the heads in the shared state out with --no-anchors."
+        raise ToolError(unknown.code, unknown.message, step) from None
+    finally:
+        shared.connection.close_here()
 
 
 def _since(text: str | None) -> datetime | None:
@@ -299,6 +323,7 @@ def _document(path: Path, found: Verification) -> dict[str, Any]:
         "first_seq": found.first_seq,
         "last_seq": found.last_seq,
         "head": found.head,
+        "anchors": found.anchors,
         "bad": None if found.bad is None else {"place": found.bad.location, "problem": found.bad.problem},
         "gaps": [{"place": gap.location, "problem": gap.problem} for gap in found.gaps],
     }

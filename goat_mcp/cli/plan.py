@@ -13,11 +13,11 @@ import click
 from goat_mcp.calls.approvals.record import DecidedBefore, Kind, Verdict
 from goat_mcp.cli import flags
 from goat_mcp.cli.approve import BY
+from goat_mcp.cli.own_state import own_state
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
-from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import Plan, PlanStatus, PlanStore, all_plans, find_plan
 
 
@@ -30,7 +30,7 @@ def plan() -> None:
 @flags.as_json
 def list_plans(as_json: bool) -> None:
     """List plans of all principals, newest first: name, status, time, principal."""
-    plans = [found for _, found in all_plans(StateDirectory.default())]
+    plans = [found for _, found in all_plans(own_state())]
     if as_json:
         click.echo(json.dumps([_fields(found) for found in plans]))
         return
@@ -98,7 +98,7 @@ async def _decided(name: str, verdict: Verdict) -> Plan:
     from goat_mcp.gateway.approvals.user_queue import UserQueue
 
     seen_at_s = time.time()
-    user = UserQueue(StateDirectory.default())
+    user = UserQueue(own_state())
     store, found = _find(name)
     if found.status is not PlanStatus.WAITING:
         before = user.queue.store.newest_of(Kind.PLAN, name)
@@ -112,7 +112,7 @@ async def _decided(name: str, verdict: Verdict) -> Plan:
 
 
 def _find(name: str) -> tuple[PlanStore, Plan]:
-    found = find_plan(StateDirectory.default(), name)
+    found = find_plan(own_state(), name)
     if found is None:
         raise ToolError(ErrorCode.NOT_FOUND, f"no plan {name!r}", "See goat-mcp plan list.")
     return found

@@ -257,13 +257,11 @@ async def _registered(gateway: Gateway, replica: ThisReplica | None) -> AsyncGen
     if replica is None or shared is None or owners is None:
         yield
         return
-    from goat_mcp.server.replicas.upstream_hops import UpstreamHops
-    from goat_mcp.upstreams.owners.owners import Replicas
-    from goat_mcp.upstreams.owners.tunnel import PATH
+    from goat_mcp.server.replicas.task_hops import join_tasks
+    from goat_mcp.server.replicas.upstream_hops import owning
 
-    replica.apps[PATH] = UpstreamHops(owners())
-    replicas = Replicas(replica.registry, replica.hops, shared.connection)
-    async with replica.registered(), owners().running(replicas):
+    join_tasks(gateway.services, shared, replica)
+    async with replica.registered(), owning(owners(), shared, replica):
         yield
 
 

@@ -10,12 +10,14 @@ import json
 import re
 import secrets
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import LOCAL
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
@@ -23,6 +25,8 @@ from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.private_file import no_warning, set_aside, write_private
 
 MAX_PLANS = 200
+GROUP = "plans"
+"""Of files that servers share."""
 _SLUG_CHARS = 40
 _NAME = re.compile(r"[a-z0-9-]{1,80}\Z")
 PlanMark = tuple[tuple[int, int] | None, ...]
@@ -94,16 +98,16 @@ class PlanStore:
                     again = replace(plan, presented_at_s=time.time(), status=status, feedback="")
                     self._record(again)
                     return again
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        name = f"{stamp}-{_slug(text)}-{secrets.token_hex(2)}"
-        path = self.folder / f"{name}.md"
-        _write(path, text)
-        plan = Plan(name, str(path), digest, PlanStatus.WAITING, time.time(), "", *presenter)
-        self._record(plan)
-        for old in self.newest_first(presenter.principal)[MAX_PLANS:]:
-            Path(old.file_path).unlink(missing_ok=True)
-            self._record_path(old.name).unlink(missing_ok=True)
-        return plan
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+            name = f"{stamp}-{_slug(text)}-{secrets.token_hex(2)}"
+            path = self._text_path(name)
+            _write(path, text)
+            plan = Plan(name, str(path), digest, PlanStatus.WAITING, time.time(), "", *presenter)
+            self._record(plan)
+            for old in self.newest_first(presenter.principal)[MAX_PLANS:]:
+                Path(old.file_path).unlink(missing_ok=True)
+                self._record_path(old.name).unlink(missing_ok=True)
+            return plan
 
     def newest_first(self, principal: str) -> list[Plan]:
         return sorted((plan for plan in self._all() if plan.principal == principal), key=_age, reverse=True)
@@ -123,7 +127,10 @@ class PlanStore:
         path = self._record_path(name)
         try:
             fields = json.loads(path.read_text(encoding="utf-8"))
-            return replace(Plan(**fields), name=name, status=PlanStatus(fields["status"]))
+            # The file is here, wherever the server that wrote the record has it.
+            return replace(
+                Plan(**fields), name=name, file_path=str(self._text_path(name)), status=PlanStatus(fields["status"])
+            )
         except OSError:
             return None
         except (ValueError, TypeError, KeyError):
@@ -157,9 +164,20 @@ class PlanStore:
             self._record(decided)
             return decided
 
-    def _alone(self) -> AbstractContextManager[None]:
-        """Alone among our processes: a decision is not lost where the plan is presented again."""
-        return exclusive(self.folder / "plans.lock")
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Alone among our processes, and the servers that share the state: a decision is not lost where the plan is
+        presented again. Raises `ToolError(IO)`."""
+        try:
+            with self.state.editing(GROUP), exclusive(self.folder / "plans.lock"):
+                yield
+        except OSError as problem:
+            raise ToolError(
+                ErrorCode.IO, f"the plan could not be stored: {problem.strerror or problem}", "Try again."
+            ) from problem
+
+    def _text_path(self, name: str) -> Path:
+        return self.folder / f"{name}.md"
 
     def _record_path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
@@ -169,7 +187,9 @@ class PlanStore:
 
 
 def all_plans(state: StateDirectory) -> list[tuple[PlanStore, Plan]]:
-    """For the operator: everybody's plans in every workspace, newest first."""
+    """For the operator: everybody's plans in every workspace, newest first. Raises `ToolError(IO)`."""
+    if state.shared is not None:
+        state.shared.look(state.path, GROUP)
     stores = [PlanStore(state, folder.name) for folder in sorted(state.folder("plans").iterdir()) if folder.is_dir()]
     plans = [(store, plan) for store in stores for plan in store._all()]  # pyright: ignore[reportPrivateUsage]
     return sorted(plans, key=lambda one: _age(one[1]), reverse=True)

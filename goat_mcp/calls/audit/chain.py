@@ -82,6 +82,12 @@ class ChainFile:
         self._prev = NO_LINE
         self._lost = 0
 
+    @property
+    def head(self) -> str:
+        """`NUMBER:HASH` of the last line that this process knows of; empty before its first."""
+        with self._mutex:
+            return f"{self._seq}:{self._prev}" if self._seq else ""
+
     def try_hold(self) -> bool:
         """Lock the file if it is free; appends do not wait then until `release`."""
         if not self._mutex.acquire(blocking=False):

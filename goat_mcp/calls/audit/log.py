@@ -91,6 +91,15 @@ class AuditLog:
         self.problem = ""
         """Why nothing can be recorded at present; empty if it can."""
 
+    @property
+    def file(self) -> Path | None:
+        return None if self._file is None else self._file.path
+
+    @property
+    def head(self) -> str:
+        """As `verify` prints it, of the last line that this process knows of; empty if there is none."""
+        return "" if self._file is None else self._file.head
+
     def decision(
         self,
         tool: str,

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -48,6 +48,8 @@ class Verification:
     bad: RecordFault | None = None
     gaps: list[RecordFault] = field(default_factory=list[RecordFault])
     is_finished: bool = True
+    anchors: int | None = None
+    """With how many heads that were kept in the shared state it was compared; None if there is no such state."""
 
     @property
     def is_intact(self) -> bool:
@@ -65,6 +67,9 @@ class Verification:
         lines.append(f"intact: {self.events} events in {files}, numbers {self.first_seq} to {self.last_seq}")
         if self.first_seq > 1:
             lines.append(f"Those before number {self.first_seq} were in files that are not kept any more.")
+        if self.anchors is not None:
+            kept = f"as in {self.anchors} heads kept in the shared state" if self.anchors else _NOT_ANCHORED
+            lines.append(f"anchors: {kept}")
         lines.append(f"head: {self.head}")
         return "\n".join(lines)
 
@@ -77,13 +82,22 @@ def parse_head(text: str) -> tuple[int, str]:
     return int(match.group("seq") or 0), match.group("hash")
 
 
-def verify(path: Path, *, expected: tuple[int, str] | None = None, timeout_s: float = math.inf) -> Verification:
+def verify(
+    path: Path,
+    *,
+    expected: tuple[int, str] | None = None,
+    anchors: Sequence[str] | None = None,
+    timeout_s: float = math.inf,
+) -> Verification:
     """Read the record from its oldest kept line. Raises `OSError` if there is none.
 
-    `expected` is a head kept from an earlier time: it must be among the lines. After `timeout_s` no more is read.
+    `expected` is a head kept from an earlier time: it must be among the lines. So must `anchors`, but for those whose
+    lines were in files that are not kept any more. After `timeout_s` no more is read.
     """
     with record_files(path) as record:
-        chain = _Chain(Verification(files=[Path(str(file.name)).name for _, file, _ in record.files]), expected)
+        found = Verification(files=[Path(str(file.name)).name for _, file, _ in record.files])
+        found.anchors = None if anchors is None else len(anchors)
+        chain = _Chain(found, expected, dict(map(parse_head, anchors or ())))
         chain.give_up_s = time.monotonic() + timeout_s
         chain.read(record.lines(), [number for number, _, _ in record.files])
     return chain.found
@@ -106,8 +120,10 @@ class _ParsedLine:
 
 
 class _Chain:
-    def __init__(self, found: Verification, expected: tuple[int, str] | None) -> None:
+    def __init__(self, found: Verification, expected: tuple[int, str] | None, anchors: Mapping[int, str]) -> None:
         self.found = found
+        self._anchors = anchors
+        """Hashes by their numbers."""
         self.give_up_s = math.inf
         self._expected = expected
         self._seen_expected = expected is None
@@ -175,6 +191,8 @@ class _Chain:
             changed = self._before.line.location if self._before is not None else line.location
             return self._bad(changed, f"is not as it was written: {line.location} holds the hash of another line")
         self._go_on(read)
+        if self._anchors.get(read.seq, self._prev) != self._prev:
+            return self._bad(line.location, f"has number {read.seq} and is not the line that was kept as a head")
         return True
 
     def _go_on(self, read: _ParsedLine) -> None:
@@ -210,6 +228,12 @@ class _Chain:
         cut = next((gap for gap in found.gaps if gap.problem.startswith(_CUT)), None)
         if cut is not None and found.bad is None:
             found.bad = cut
+        last_anchor = max(self._anchors, default=0)
+        if last_anchor > self._seq and found.bad is None:
+            location = self._before.line.location if self._before is not None else str(found.files[-1:])
+            found.bad = RecordFault(
+                location, f"has number {self._seq} and is the last line, but number {last_anchor} was kept: cut"
+            )
         if self._seen_expected or found.bad is not None or self._expected is None:
             return
         seq, _ = self._expected
@@ -230,6 +254,7 @@ class _Chain:
 
 
 _CUT = "lines are gone"
+_NOT_ANCHORED = "the shared state has no head of this record; a cut tail would not show"
 
 
 def _gap_text(record: dict[str, Any]) -> str:

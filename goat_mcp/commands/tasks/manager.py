@@ -9,11 +9,11 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from goat_mcp.commands.tasks.records import KEEP_ENDED_S, LostTask, TaskRecord, TaskRecords
+from goat_mcp.commands.tasks.records import KEEP_ENDED_S, TASK_ID, LostTask, TaskRecord, TaskRecords
 from goat_mcp.commands.tasks.task import Task, TaskStatus, TaskWork
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
@@ -21,6 +21,9 @@ from goat_mcp.core.resources import Announcements, Reading, json_entry, json_rea
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
+
+if TYPE_CHECKING:  # for one of several replicas
+    from goat_mcp.commands.tasks.team_tasks import TeamTasks
 
 TASKS_URI = "goat://tasks"
 WATCH_EVERY_S = 1.0
@@ -49,7 +52,11 @@ class TaskManager:
         max_running: int = MAX_RUNNING,
         announcements: Announcements | None = None,
         warn: Warn = no_warning,
+        team: TeamTasks | None = None,
     ) -> None:
+        """`team`: the tasks of all replicas, if this server is one of several."""
+        self._team = team
+        self._warn = warn
         self._records = TaskRecords(state, workspace if callable(workspace) else lambda: workspace, warn)
         self._max_running = max_running
         self._tasks: dict[str, Task] = {}
@@ -81,6 +88,7 @@ class TaskManager:
         task_id = task_id or new_task_id()
         task = Task(task_id, principal, work, name=name, started_by=session_key)
         self._tasks[task_id] = task
+        await self._tell_team(task)  # before anybody knows its id
         self._watchers[task_id] = asyncio.create_task(self._watch(task))
         self._announcements.changed(TASKS_URI, principal)
         return task
@@ -95,6 +103,10 @@ class TaskManager:
         record = None
         if task is None:
             record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
+            if record is None and self._team is not None and TASK_ID.match(task_id):
+                task = await self._team.find(task_id, principal)
+                if task is not None:
+                    return task
         if record is None or _runs_elsewhere(record):
             raise self._unknown(task_id, principal)
         return _lost(record)
@@ -112,6 +124,9 @@ class TaskManager:
         records = await anyio.to_thread.run_sync(self._records.of, principal)
         lost = [_lost(record) for record in records if record.id not in self._tasks and not _runs_elsewhere(record)]
         mine = [task for task in self._tasks.values() if task.principal == principal]
+        here = {task.id for task in (*mine, *lost)}
+        others = await self._team.known(principal) if self._team is not None else []
+        mine += [task for task in others if task.id not in here]
         return sorted([*mine, *lost], key=lambda task: task.started_at_s, reverse=True)
 
     def running(self, principal: str | None = None) -> list[Task]:
@@ -144,6 +159,22 @@ class TaskManager:
         self._announcements.changed(TASKS_URI, task.principal)
         with contextlib.suppress(OSError):
             await anyio.to_thread.run_sync(self._records.forget, task.id)
+        if self._team is not None:
+            with contextlib.suppress(ToolError):
+                await self._team.forget(task)
+
+    def local(self, task_id: str, principal: str) -> Task | None:
+        """A task of this process, which another replica asks for."""
+        task = self._tasks.get(task_id)
+        return task if task is not None and task.principal == principal else None
+
+    async def _tell_team(self, task: Task) -> None:
+        """Keep its record where the other replicas find it. Without the shared state they do not know it."""
+        if self._team is not None:
+            try:
+                await self._team.record(task)
+            except ToolError as problem:
+                self._warn("the other replicas do not know of a task", task=task.id, problem=str(problem))
 
     async def stop_all(self) -> None:
         """End every task, at the end of the server."""
@@ -163,6 +194,7 @@ class TaskManager:
         self._announcements.changed(f"{TASKS_URI}/{task.id}", task.principal)
         with contextlib.suppress(OSError):
             await anyio.to_thread.run_sync(self._records.write, task)
+        await self._tell_team(task)
         self._watchers.pop(task.id, None)
 
     def _named(self, name: str, principal: str) -> Task | None:

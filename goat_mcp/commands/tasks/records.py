@@ -20,7 +20,7 @@ from goat_mcp.state.private_file import no_warning, set_aside, write_private
 
 KEEP_ENDED_S = 3600.0
 KEEP_LOST_S = 7 * 24 * 3600.0
-_ID = re.compile(r"[a-z2-7]{20,40}\Z")
+TASK_ID = re.compile(r"[a-z2-7]{20,40}\Z")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TaskRecords:
 
     def find(self, task_id: str, principal: str) -> TaskRecord | None:
         """The record of an earlier task of this principal in this workspace."""
-        if not _ID.match(task_id):
+        if not TASK_ID.match(task_id):
             return None
         record = self._read(self._path(task_id))
         if record is None or (record.principal, record.workspace) != (principal, self.workspace()):

@@ -44,8 +44,10 @@ from goat_mcp.web.http import HttpClient
 if TYPE_CHECKING:  # loaded with the tools
     from goat_mcp.calls.approvals.plan_queue import PlanQueue
     from goat_mcp.calls.approvals.store import ApprovalStore
+    from goat_mcp.calls.audit.anchors import Anchors
     from goat_mcp.commands.sandbox.sandbox import Sandbox
     from goat_mcp.commands.tasks.manager import TaskManager
+    from goat_mcp.commands.tasks.team_tasks import TeamTasks
     from goat_mcp.files.changes.staged_files import FileChanges
     from goat_mcp.processes.pids_cgroup import PidsCgroups
     from goat_mcp.upstreams.owners.owners import Owners
@@ -114,6 +116,8 @@ class Services:
         self.database = Database(state, self.telemetry.warning)
         self.owners: Lazy[Owners] | None = None
         """Who has the processes of stdio upstreams, on one of several replicas. Set with the upstreams."""
+        self.team_tasks: TeamTasks | None = None
+        """The background tasks of all replicas. Set before the first call, on one of several."""
         todo_store = todo_store or (DatabaseTodoStore(self.database) if shared is None else shared.todos())
         self.todos = Todos(todo_store, self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
@@ -138,7 +142,7 @@ class Services:
         from goat_mcp.commands.tasks.manager import TaskManager
 
         first, warn = self.directories.first, self.telemetry.warning
-        return TaskManager(self.state, first, announcements=self.announcements, warn=warn)
+        return TaskManager(self.state, first, announcements=self.announcements, warn=warn, team=self.team_tasks)
 
     def _sandbox(self) -> Sandbox:
         from goat_mcp.commands.sandbox import factory
@@ -172,6 +176,8 @@ class Services:
             group.start_soon(self.spill.keep_pruned)
             group.start_soon(self._clean_up_sandboxes)
             group.start_soon(self.audit.keep_expired)
+            if (anchors := self._anchors()) is not None:
+                group.start_soon(anchors.keep, lambda: self.audit.head, self.telemetry.warning)
             if self.shared is not None:
                 group.start_soon(self.shared.files(self.state.path).follow)
             if self.events is not None:
@@ -212,7 +218,17 @@ class Services:
 
     async def leave_shared_state(self) -> None:
         if self.shared is not None:
+            if (anchors := self._anchors()) is not None:
+                await anchors.add_last(self.audit.head)
             await self.shared.connection.close()
+
+    def _anchors(self) -> Anchors | None:
+        """Where heads of the record of calls are kept beside it."""
+        if self.shared is None or self.audit.file is None:
+            return None
+        from goat_mcp.calls.audit.anchors import Anchors
+
+        return Anchors(self.shared.connection, self.shared.keys, self.shared.machine, self.audit.file)
 
     def close(self) -> None:
         """After the last call."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,11 @@ from starlette.types import Receive, Scope, Send
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.server.replicas.gate import HOP
+from goat_mcp.server.replicas.this_replica import ThisReplica
+from goat_mcp.state.redis.shared_state import SharedState
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.owners.owned_process import OwnedProcess
-from goat_mcp.upstreams.owners.owners import Owners
+from goat_mcp.upstreams.owners.owners import Owners, Replicas
 from goat_mcp.upstreams.owners.process_key import key_in
 from goat_mcp.upstreams.owners.tunnel import (
     CANNOT_START,
@@ -25,6 +28,7 @@ from goat_mcp.upstreams.owners.tunnel import (
     NOT_OWNER,
     OPEN,
     OTHER_ENTRY,
+    PATH,
     SEND,
     SESSION,
     Refused,
@@ -113,3 +117,11 @@ async def _stream(name: str, reader: asyncio.StreamReader, receive: Receive, sen
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
         group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def owning(owners: Owners, shared: SharedState, replica: ThisReplica) -> AsyncGenerator[None]:
+    """Own processes of upstreams as one of several, while this replica is registered."""
+    replica.apps[PATH] = UpstreamHops(owners)
+    async with owners.running(Replicas(replica.registry, replica.hops, shared.connection)):
+        yield

@@ -1,4 +1,4 @@
-"""Small files of the state directory that several servers share: remembered rules, pins, trust, logins of upstreams.
+"""Small files of the state directory that several servers share: remembered rules, pins, trust, plans, logins.
 
 Readers look at their own file, as ever. Whoever edits holds a lock in Redis, gets the newest version of the group of
 files before, and sends what was changed after it: of two servers that edit at the same time none loses what the other
@@ -28,6 +28,7 @@ GROUPS = {
     "pins": ("goat.lock", "pins/*.json"),
     "trust": ("trust.json",),
     "logins": ("oauth/*-*.json",),
+    "plans": ("plans/*/*.json", "plans/*/*.md"),
 }
 """Which files are edited under one lock, by patterns below the state directory."""
 SECRET = frozenset({"logins"})

@@ -16,7 +16,7 @@ local current = redis.call('GET', KEYS[1])
 if current and string.match(current, '^(%d+):') ~= ARGV[3] then return {0, current} end
 local fence = redis.call('INCR', KEYS[2])
 local now = redis.call('TIME')
-local floor = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+local floor = tonumber(now[1]) * 1000000 + tonumber(now[2])
 if fence < floor then
   fence = floor
 end
@@ -24,7 +24,7 @@ redis.call('SET', KEYS[2], string.format('%.0f', fence), 'EX', 86400)
 redis.call('SET', KEYS[1], string.format('%.0f', fence) .. ':' .. ARGV[2], 'PX', ARGV[1])
 return {fence, ''}
 """
-# The floor is the time in ms: a Redis that has lost everything, or the counter a day later, does not begin at 1 again.
+# The floor is the time in µs: a Redis that has lost everything, or the counter a day later, does not begin at 1 again.
 _RENEW = """
 local current = redis.call('GET', KEYS[1])
 if not current or string.match(current, '^(%d+):') ~= ARGV[3] then return 0 end

@@ -188,3 +188,21 @@ def test_any_bytes_are_a_finding_and_no_crash(tmp_path: Path, junk: bytes) -> No
     assert verify(path).bad is not None
     write_calls(path, 1)  # and writing goes on
     assert NO_LINE not in path.read_text("latin-1").splitlines()[-1]
+
+
+def test_lines_that_were_kept_as_heads_must_be_there(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_calls(path, COUNT)
+    lines = path.read_bytes().splitlines(keepends=True)
+    heads = [f"{number}:{hash_of(line[:-1])}" for number, line in enumerate(lines, 1)]
+
+    whole = verify(path, anchors=heads)
+    other = verify(path, anchors=[f"3:{hash_of(b'other')}"])
+    path.write_bytes(b"".join(lines[:-2]))
+    cut = verify(path, anchors=heads)
+    alone = verify(path)
+
+    assert whole.is_intact and "as in 12 heads" in whole.in_words
+    assert other.bad is not None and other.bad.location.endswith(":3")
+    assert cut.bad is not None and "number 12 was kept: cut" in cut.bad.problem
+    assert alone.is_intact

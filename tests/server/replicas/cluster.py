@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -125,6 +126,22 @@ class Cluster:
         """The names of the replicas whose leases last, by Redis."""
         keys = self.redis.ask("KEYS", "*:replicas:entry:*").split()
         return sorted(key.rpartition(":")[2] for key in keys if ":replicas:entry:" in key)
+
+
+@contextmanager
+def commands_seen(redis: RedisServer) -> Generator[list[str]]:
+    """What replicas asked this Redis meanwhile; there at the end. Not what scripts did there, nor their texts, nor the
+    pings that connections send by themselves."""
+    seen: list[str] = []
+    with socket.create_connection(("127.0.0.1", redis.port), timeout=WAIT_S) as monitor:
+        lines = monitor.makefile("r")
+        monitor.sendall(b"MONITOR\r\n")
+        assert lines.readline().strip() == "+OK"
+        yield seen
+        redis.ask("ECHO", "the end")
+        while "the end" not in (line := lines.readline()):
+            if not any(word in line for word in ('"PING"', '"SCRIPT"', " lua]")):
+                seen.append(line)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

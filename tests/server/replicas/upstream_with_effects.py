@@ -37,9 +37,13 @@ async def pay_then_ask(name: str, ctx: Context) -> str:
 
 @server.tool()
 async def pay_slowly(name: str, for_s: float) -> str:
-    """Has its effect, and answers later."""
+    """Has its effect, and answers later. Being cancelled is an effect, too."""
     happened(name)
-    await anyio.sleep(for_s)
+    try:
+        await anyio.sleep(for_s)
+    except anyio.get_cancelled_exc_class():
+        happened(f"{name}, cancelled")
+        raise
     return f"{name}: paid"
 
 

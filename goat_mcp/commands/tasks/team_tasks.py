@@ -1,0 +1,255 @@
+"""Background tasks as all replicas of a server know them: who runs each, and how it ended.
+
+A task is recorded before its id is given away. Its replica runs it; another one reads and stops it there. What a
+replica that is gone had begun is never run again: its record says that it may have taken effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from goat_mcp.commands.tasks.records import KEEP_ENDED_S, KEEP_LOST_S
+from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes.output_capture import OutputPart
+from goat_mcp.state.replicas.registry import ReplicaRegistry
+from goat_mcp.state.replicas.replica import Replica
+from goat_mcp.web.hops.client import HopClient
+
+PATH = "/tasks/"
+"""Where replicas serve this."""
+READ, STOP = f"{PATH}read", f"{PATH}stop"
+KEPT_CHARS = 20_000
+"""Of the output of a task that has ended: its file is at the replica that ran it."""
+_MAX_KNOWN = 200
+_WRITE = """
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[4])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[3] - ARGV[5])
+redis.call('EXPIRE', KEYS[2], ARGV[5])
+return 1
+"""
+_READ = "return redis.call('GET', KEYS[1])"
+_OF = "return redis.call('ZREVRANGE', KEYS[1], 0, ARGV[1])"
+_FORGET = "redis.call('ZREM', KEYS[2], ARGV[1]) return redis.call('DEL', KEYS[1])"
+
+
+class Scripts(Protocol):
+    """The shared state. Keys are without its prefix. Raises `ToolError(IO)`."""
+
+    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any: ...
+
+
+class Sealed(Protocol):
+    """Encrypts records: a command or its output may hold secrets."""
+
+    def sealed(self, name: str, text: str) -> str: ...
+
+    def opened(self, name: str, sealed: str) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class TeamRecord:
+    """One task. `replica` and `fence` name the process that runs it, or ran it."""
+
+    id: str
+    principal: str
+    workspace: str
+    kind: str
+    title: str
+    status: str
+    started_at_s: float
+    seconds: float
+    replica: str
+    fence: int
+    name: str = ""
+    output_file: str | None = None
+    exit_code: int | None = None
+    reason: str = ""
+    output: str = ""
+    output_end: int = 0
+    truncated: bool = False
+
+    @classmethod
+    def of(cls, task: Task, workspace: str, me: Replica) -> TeamRecord:
+        """As it is now."""
+        work, outcome = task.work, task.work.outcome
+        part = work.output(KEPT_CHARS, 0)
+        return cls(
+            id=task.id,
+            principal=task.principal,
+            workspace=workspace,
+            kind=work.kind,
+            title=work.title[:2000],
+            status=str(task.status),
+            started_at_s=task.started_at_s,
+            seconds=work.seconds,
+            replica=me.name,
+            fence=me.fence,
+            name=task.name,
+            output_file=None if work.output_file is None else str(work.output_file),
+            exit_code=None if outcome is None else outcome.exit_code,
+            reason="" if outcome is None else outcome.reason,
+            output=part.text,
+            output_end=part.end,
+            truncated=part.truncated,
+        )
+
+
+class TeamTasks:
+    """`workspace` names the one that tasks of this server are in."""
+
+    def __init__(
+        self,
+        state: Scripts,
+        seal: Sealed,
+        registry: ReplicaRegistry,
+        hops: HopClient,
+        workspace: Callable[[], str],
+    ) -> None:
+        self._state = state
+        self._seal = seal
+        self._registry = registry
+        self._hops = hops
+        self._workspace = workspace
+
+    async def record(self, task: Task) -> None:
+        """Keep it as it is now. Raises `ToolError(IO)`."""
+        record = TeamRecord.of(task, self._workspace(), self._registry.me)
+        if task.status is TaskStatus.RUNNING:
+            record = replace(record, output="", output_end=0)
+        lasts_s = KEEP_LOST_S if task.status is TaskStatus.RUNNING else KEEP_ENDED_S
+        sealed = self._seal.sealed(_key(task.id), json.dumps(asdict(record)))
+        keys = [_key(task.id), self._index(task.principal)]
+        arguments = [sealed, int(lasts_s), int(task.started_at_s), task.id, int(KEEP_LOST_S)]
+        await self._state.run_script(_WRITE, keys, arguments)
+
+    async def forget(self, task: Task) -> None:
+        await self._state.run_script(_FORGET, [_key(task.id), self._index(task.principal)], [task.id])
+
+    async def find(self, task_id: str, principal: str) -> Task | None:
+        """The task of this principal in this workspace, wherever it runs or ran. Raises `ToolError`."""
+        record = await self._read(task_id)
+        if record is None or (record.principal, record.workspace) != (principal, self._workspace()):
+            return None
+        work = RemoteWork(record, self)
+        if work.outcome is None:
+            await work.wait(0)
+        return Task(record.id, record.principal, work, record.started_at_s, record.name)
+
+    async def known(self, principal: str) -> list[Task]:
+        """All of a principal in this workspace, newest first, as they were recorded; none is asked how it does."""
+        ids: list[str] = await self._state.run_script(_OF, [self._index(principal)], [_MAX_KNOWN])
+        found: list[Task] = []
+        for task_id in ids:
+            record = await self._read(task_id)
+            if record is not None and (record.principal, record.workspace) == (principal, self._workspace()):
+                work = RemoteWork(record, self)
+                if work.outcome is None and await self._replica_of(record) is None:
+                    work.lose()
+                found.append(Task(record.id, record.principal, work, record.started_at_s, record.name))
+        return found
+
+    async def ask(self, path: str, record: TeamRecord, wait_s: float) -> TeamRecord | None:
+        """The record as its replica has it after at most `wait_s`, or its end; None if that is gone. Raises
+        `ToolError`."""
+        replica = await self._replica_of(record)
+        if replica is None:
+            # It may have recorded its end before it went.
+            last = await self._read(record.id)
+            return last if last is not None and last.status != TaskStatus.RUNNING else None
+        body = json.dumps({"id": record.id, "principal": record.principal, "wait_s": wait_s}).encode()
+        async with self._hops.send(replica, "POST", path, headers={}, body=body) as answer:
+            if answer.status_code == 404:
+                return None
+            if answer.status_code != 200:
+                raise ToolError(
+                    ErrorCode.NETWORK,
+                    f"the replica {replica.name}, which runs the task, answers with HTTP status {answer.status_code}",
+                    "Try again in some seconds.",
+                )
+            return TeamRecord(**cast("dict[str, Any]", json.loads(await answer.aread())))
+
+    async def _replica_of(self, record: TeamRecord) -> Replica | None:
+        replica = await self._registry.find(record.replica)
+        return replica if replica is not None and replica.fence == record.fence else None
+
+    async def _read(self, task_id: str) -> TeamRecord | None:
+        sealed: str | None = await self._state.run_script(_READ, [_key(task_id)], [])
+        text = None if sealed is None else self._seal.opened(_key(task_id), sealed)
+        return None if text is None else TeamRecord(**json.loads(text))
+
+    def _index(self, principal: str) -> str:
+        return f"tasks:of:{hashlib.sha256(principal.encode()).hexdigest()[:32]}"
+
+
+def _key(task_id: str) -> str:
+    return f"task:{task_id}"
+
+
+@dataclass
+class RemoteWork:
+    """The work of a task of another replica, as it was when that was last asked."""
+
+    record: TeamRecord
+    team: TeamTasks
+
+    @property
+    def kind(self) -> str:
+        return self.record.kind
+
+    @property
+    def title(self) -> str:
+        return self.record.title
+
+    @property
+    def output_file(self) -> Path | None:
+        return None  # it is at another replica: nobody here can open it
+
+    @property
+    def seconds(self) -> float:
+        return self.record.seconds
+
+    @property
+    def outcome(self) -> TaskOutcome | None:
+        if self.record.status == TaskStatus.RUNNING:
+            return None
+        return TaskOutcome(TaskStatus(self.record.status), self.record.exit_code, self.record.reason)
+
+    def output(self, max_chars: int, start: int) -> OutputPart:
+        """All that was there, whatever `start` says: who read what is known to the other replica only."""
+        text = self.record.output
+        shown = text if len(text) <= max_chars else text[-max_chars:]
+        return OutputPart(shown, self.record.output_end, self.record.truncated or shown != text)
+
+    async def wait(self, timeout_s: float | None) -> bool:
+        if self.outcome is None:
+            await self._ask(READ, 3600.0 if timeout_s is None else timeout_s)
+        return self.outcome is not None
+
+    async def stop(self) -> None:
+        if self.outcome is None:
+            await self._ask(STOP, 0)
+
+    def lose(self) -> None:
+        """Its replica has ended, and the work with it."""
+        replica = self.record.replica
+        why = f"the replica {replica}, which ran it, has ended; it may have taken effect, and is not run again"
+        self.record = replace(self.record, status=TaskStatus.ORPHANED, reason=why)
+
+    async def _ask(self, path: str, wait_s: float) -> None:
+        try:
+            now = await self.team.ask(path, self.record, wait_s)
+        except ToolError as problem:
+            if problem.code is not ErrorCode.OUTCOME_UNKNOWN:
+                raise
+            now = None  # it ended while it was asked
+        if now is None:
+            self.lose()
+        else:
+            self.record = now
