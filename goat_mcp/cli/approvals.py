@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -18,9 +18,11 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import OK
 from goat_mcp.cli.notify_trial import send_test_messages
 from goat_mcp.cli.own_state import own_state
+from goat_mcp.cli.remote_server import RemoteServer, remote_options
 from goat_mcp.cli.terminal import escaped, print_table, say
 from goat_mcp.core.durations import span
 from goat_mcp.gateway.approvals.outcome import results_of
+from goat_mcp.gateway.approvals.viewer import approval_fields
 from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # loaded when the command runs
@@ -37,12 +39,26 @@ _CLEAR = "\x1b[2J\x1b[H"
 @click.option("--all", "show_all", is_flag=True, help="Those decided lately, too: by whom, and what became of them.")
 @click.option("--watch", is_flag=True, help="Show what comes as it comes, until Ctrl-C.")
 @click.option("--test-notify", is_flag=True, help="Send a test message to everybody in approval.notify.")
+@remote_options
 @flags.as_json
-def approvals(ids: Sequence[str], show_all: bool, watch: bool, test_notify: bool, as_json: bool) -> int:
+def approvals(
+    ids: Sequence[str],
+    show_all: bool,
+    watch: bool,
+    test_notify: bool,
+    server: str,
+    token_file: Path | None,
+    as_json: bool,
+) -> int:
     """List what waits for your decision: calls, plans, changes of files, changed servers, logins, project settings.
 
-    With ID, or the first letters of it, all of one: arguments, diff and what you can choose.
+    With ID, or the first letters of it, all of one: arguments, diff and what you can choose. With --server what waits
+    at a goat-mcp elsewhere: yours, or as its administrator everybody's.
     """
+    if server:
+        if watch or test_notify:
+            raise click.UsageError("--server lists once; --watch and --test-notify are about this machine")
+        return _of_server(RemoteServer(server, token_file), ids, show_all, as_json)
     from goat_mcp.gateway.approvals.user_queue import approval_queue
 
     if (watch or test_notify) and (ids or show_all or (watch and test_notify)):
@@ -61,9 +77,9 @@ def approvals(ids: Sequence[str], show_all: bool, watch: bool, test_notify: bool
     decided = queue.store.newest_first(LATELY) if show_all else []
     if as_json:
         results = results_of(state, decided)
-        document = {"waiting": [fields(one) for one in waiting]}
+        document = {"waiting": [approval_fields(one) for one in waiting]}
         if show_all:
-            document["decided"] = [fields(one, results) for one in decided]
+            document["decided"] = [approval_fields(one, results) for one in decided]
         click.echo(json.dumps(document))
         return OK
     _print_waiting(waiting)
@@ -72,25 +88,26 @@ def approvals(ids: Sequence[str], show_all: bool, watch: bool, test_notify: bool
     return OK
 
 
-def fields(approval: Approval, results: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """One record for `--json`."""
-    request = approval.request
-    asked = {name: value for name, value in asdict(request).items() if name not in ("subject", "scope_id", "session")}
-    return {
-        "id": approval.id,
-        "short_id": approval.short_id,
-        "status": approval.status.value,
-        "at_s": approval.at_s,
-        **asked,
-        "kind": request.kind.value,
-        "arguments": dict(request.arguments),
-        "waits": bool(approval.call_id) and approval.status is Status.WAITING,
-        "decided_by": approval.decided_by,
-        "decided_at_s": approval.decided_at_s,
-        "verdict": None if approval.verdict is None else asdict(approval.verdict),
-        "used_by": approval.used_by,
-        "result": (results or {}).get(approval.id, ""),
-    }
+def _of_server(server: RemoteServer, ids: Sequence[str], show_all: bool, as_json: bool) -> int:
+    if ids:
+        click.echo(json.dumps([server.one(id) for id in dict.fromkeys(ids)], indent=None if as_json else 2))
+        return OK
+    document = server.listed()
+    if as_json:
+        click.echo(json.dumps(document if show_all else {"waiting": document["waiting"]}))
+        return OK
+    columns = ("short_id", "kind", "title", "principal", "client", "risk")
+    parts = (("waiting", "Waiting:"), ("decided", "Decided lately:")) if show_all else (("waiting", "Waiting:"),)
+    for name, heading in parts:
+        if not document[name]:
+            say(f"{heading} nothing")
+            continue
+        say(heading)
+        print_table(
+            ("id", "kind", "what", "of", "client", "risk"),
+            [[_one_line(str(one[column])) for column in columns] for one in document[name]],
+        )
+    return OK
 
 
 def _print_waiting(waiting: Sequence[Approval]) -> None:
@@ -138,7 +155,7 @@ def _print_decided(decided: Sequence[Approval], state: StateDirectory) -> None:
 def _show(found: Sequence[Approval], state: StateDirectory, as_json: bool) -> None:
     results = results_of(state, found)
     if as_json:
-        click.echo(json.dumps([fields(one, results) for one in found]))
+        click.echo(json.dumps([approval_fields(one, results) for one in found]))
         return
     for at, one in enumerate(found):
         if at:
@@ -198,7 +215,7 @@ async def _watch(queue: ApprovalQueue, state: StateDirectory, as_json: bool) -> 
 
 def _tell(approval: Approval, state: StateDirectory, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(fields(approval, results_of(state, [approval]))))
+        click.echo(json.dumps(approval_fields(approval, results_of(state, [approval]))))
         return
     request = approval.request
     click.echo(escaped("\t".join((approval.short_id, request.kind.value, _one_line(request.title), outcome(approval)))))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,6 +15,7 @@ from goat_mcp.calls.approvals.record import Approval, DecidedBefore
 from goat_mcp.cli import flags
 from goat_mcp.cli.exit_codes import AUTH, OK, TOOL_ERROR
 from goat_mcp.cli.own_state import own_state
+from goat_mcp.cli.remote_server import RemoteServer, remote_options
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import record_refusals, refuse_if_run_by_a_model
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -30,8 +32,17 @@ _ONCE, _ALWAYS = "once", "always"
 @click.option("--scope", default="", metavar="SCOPE", help="How much to allow; goat-mcp approvals ID lists it.")
 @click.option("--always", is_flag=True, help="Keep it for later sessions, too.")
 @click.option("--prefix", default="", metavar="WORDS", help="The beginning of the commands to allow.")
+@remote_options
 @flags.as_json
-def approve(ids: Sequence[str], scope: str, always: bool, prefix: str, as_json: bool) -> int:
+def approve(
+    ids: Sequence[str],
+    scope: str,
+    always: bool,
+    prefix: str,
+    server: str,
+    token_file: Path | None,
+    as_json: bool,
+) -> int:
     """Approve what waits, by its id or the first letters of it. Only you can do this, at a terminal.
 
     A call that still waits runs at once. Another one runs when it is made again, once.
@@ -44,6 +55,11 @@ def approve(ids: Sequence[str], scope: str, always: bool, prefix: str, as_json: 
                 "approving needs a person at a terminal",
                 f"Run it there: goat-mcp approve {' '.join(ids)}",
             )
+
+    if server:
+        wanted = scope or (_ALWAYS if always else _ONCE)
+        decision = {"approve": True, "scope": wanted, "remember": always and wanted != _ALWAYS, "prefix": prefix}
+        return decide_at(RemoteServer(server, token_file), ids, decision, as_json)
 
     async def decide(queue: ApprovalQueue, found: Approval) -> Decided:
         wanted = scope or _meant_scope(found, always, prefix)
@@ -65,7 +81,23 @@ Decide = Callable[["ApprovalQueue", Approval], Awaitable["Decided"]]
 
 def decide_all(ids: Sequence[str], decide: Decide, as_json: bool) -> int:
     """Decide about each, also if another one is refused. The exit code."""
-    outcomes = anyio.run(_outcomes, list(dict.fromkeys(ids)), decide)
+    return _reported(anyio.run(_outcomes, list(dict.fromkeys(ids)), decide), as_json)
+
+
+def decide_at(server: RemoteServer, ids: Sequence[str], decision: Mapping[str, Any], as_json: bool) -> int:
+    """The same at a goat-mcp elsewhere."""
+    outcomes: list[dict[str, Any]] = []
+    for id in dict.fromkeys(ids):
+        try:
+            decided = server.decide(id, decision)
+            outcomes.append({"id": id, "outcome": decided["outcome"], "message": decided["message"], "code": ""})
+        except ToolError as refused:
+            message = " ".join(filter(None, (f"{refused.message}.", refused.suggestion)))
+            outcomes.append({"id": id, "outcome": "refused", "message": message, "code": refused.code})
+    return _reported(outcomes, as_json)
+
+
+def _reported(outcomes: Sequence[Mapping[str, Any]], as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps([{name: one[name] for name in one if name != "code"} for one in outcomes]))
     for one in outcomes if not as_json else ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.own_state import own_state
+from goat_mcp.cli.remote_server import RemoteServer, remote_options
 from goat_mcp.cli.running_servers import running
 from goat_mcp.cli.terminal import say
 from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
@@ -25,14 +27,22 @@ if TYPE_CHECKING:
 @click.command
 @click.option("--no-open", is_flag=True, help="Print the link only.")
 @click.option("--port", type=click.IntRange(0, 65535), default=None, help="Serve the page there, in this process.")
+@remote_options
 @flags.as_json
-def ui(no_open: bool, port: int | None, as_json: bool) -> None:
+def ui(no_open: bool, port: int | None, server: str, token_file: Path | None, as_json: bool) -> None:
     """Open the page: what waits for you, what runs, what was done.
 
     If a `goat-mcp serve --http` of yours runs here, its page is opened. Otherwise this command serves the page until
-    Ctrl-C, for this machine alone. The link opens it once, within a minute; run the command again for another one.
+    Ctrl-C, for this machine alone. With --server the page of a goat-mcp elsewhere shows what waits for you there,
+    or for everybody if you administrate it. The link opens it once, within a minute; run the command again for another
+    one.
     """
     refuse_if_run_by_a_model("open the page")
+    if server:
+        if port is not None:
+            raise click.UsageError("--port is for a page of this machine, --server for one elsewhere")
+        _show(RemoteServer(server, token_file).page_link(), opens=not no_open, as_json=as_json)
+        return
     state = own_state()
     url = _running_page() if port is None else None
     if url is None:

@@ -22,7 +22,9 @@ PATH_PROFILE = "goat_mcp.profile"
 """The key of a request's ASGI scope that holds the profile of its path."""
 _SCOPE_PREFIX = "profile:"
 ADMINISTRATOR_SCOPE = "administrator"
-"""What marks a token of somebody who decides for everybody. Scopes of a provider's token are not taken over."""
+"""What marks a token of somebody who sees and decides for everybody. No scope of a provider's token is taken over."""
+APPROVER_SCOPE = "approver"
+"""What marks a token that may decide at all."""
 
 
 def token_scope(profile: str) -> str:

@@ -41,6 +41,10 @@ _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 """RFC 6749, 3.3."""
 
 
+def _check_scope(scope: str) -> str:
+    return _check_scopes((scope,))[0]
+
+
 def _check_scopes(scopes: tuple[str, ...]) -> tuple[str, ...]:
     if wrong := [scope for scope in scopes if not _SCOPE.match(scope)]:
         raise ValueError(f"wants names of scopes, one for each entry; got {wrong[0]!r}")
@@ -62,7 +66,9 @@ class IdentitySettings(SettingsPart):
     `tools` are the built-in tools that clients over HTTP get, as names, `toolset:NAME` or `preset:NAME`: a server of
     several people runs nothing of its own unless somebody says so. `workspace: per_principal` gives each a directory.
 
-    `administrators` are principals, `administrator_groups` groups that see and decide what waits for everybody.
+    `administrators` are principals, `administrator_groups` groups that see and decide what waits for everybody. Whoever
+    decides over HTTP needs a token with `approve_scope`, which no MCP client should have: a model would approve its own
+    calls with it.
     """
 
     issuer: ProviderUrl = ""
@@ -78,6 +84,7 @@ class IdentitySettings(SettingsPart):
     profile: str = ""
     administrators: Names = ()
     administrator_groups: Names = ()
+    approve_scope: Annotated[str, AfterValidator(_check_scope)] = "goat:approve"
     tools: Names = ()
     workspace: Literal["shared", "per_principal"] = "shared"
     leeway_s: float = Field(default=30.0, ge=0, le=300)

@@ -65,7 +65,7 @@ class Client:
 
     @property
     def ctx(self) -> ToolContext:
-        call_id = f"{MARK}-{next(self.numbers)}" if self.principal == "profile:ada" else f"call-{next(self.numbers)}"
+        call_id = f"{MARK}-{next(self.numbers)}" if self.principal.endswith(":ada") else f"call-{next(self.numbers)}"
         return ToolContext(call_id=call_id, principal=self.principal, session_key=self.session)
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
@@ -93,10 +93,14 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gateway:
     return Gateway(Settings.model_validate(settings), approval=Approval.HOST, state=state, serves_http=True)
 
 
-@pytest.fixture
-async def clients(gateway: Gateway) -> AsyncGenerator[tuple[Client, Client]]:
+PAIRS = (("profile:ada", "profile:bob"), ("user:ada", "user:Ada"))
+"""Those of tokens of our own, and people whose names differ in the least that they can."""
+
+
+@pytest.fixture(params=PAIRS, ids=["profiles", "users"])
+async def clients(gateway: Gateway, request: pytest.FixtureRequest) -> AsyncGenerator[tuple[Client, Client]]:
     """Two clients of one name, as `CallerIdentity` keys them."""
-    ada, bob = (Client(gateway, name, f"principal:{name}:same") for name in ("profile:ada", "profile:bob"))
+    ada, bob = (Client(gateway, name, f"principal:{name.replace(':', '%3A')}:same") for name in request.param)
     yield ada, bob
     await gateway.services.tasks().stop_all()
     gateway.database.close()

@@ -17,6 +17,11 @@ from goat_mcp.server.caller_identity import PATH_PROFILE
 
 MCP_PATH = "/mcp"
 PAGE_PATH = "/ui"
+APPROVALS_PATH = "/approvals"
+
+
+def is_approvals(path: str) -> bool:
+    return path == APPROVALS_PATH or path.startswith(f"{APPROVALS_PATH}/")
 
 
 def is_page(path: str) -> bool:
@@ -58,6 +63,9 @@ class HttpGuard:
     public: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     """By path: documents that a client needs before it has a token. They are read with GET."""
 
+    serves_approvals: bool = False
+    """Whether people may decide at and below `/approvals`, behind the token."""
+
     page: ASGIApp | None = None
     """The web page of the owner, at and below `/ui`. It has a guard of its own, as strict as this one."""
 
@@ -93,7 +101,8 @@ class HttpGuard:
             return Refusal(403, "this Origin may not call")
         if scope["path"] in self.public:
             return None if scope["method"] == "GET" else Refusal(405, "method not allowed", ((b"allow", b"GET"),))
-        if scope["path"] != MCP_PATH and self._profile(scope) is None:
+        is_served = scope["path"] == MCP_PATH or (self.serves_approvals and is_approvals(scope["path"]))
+        if not is_served and self._profile(scope) is None:
             return Refusal(404, "not found")
         method = scope["method"]
         if method not in ("GET", "POST", "DELETE"):

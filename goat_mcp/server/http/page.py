@@ -14,6 +14,7 @@ from goat_mcp.server.http.connections import PrincipalConnections
 from goat_mcp.server.http.guard import PAGE_PATH
 
 if TYPE_CHECKING:
+    from goat_mcp.gateway.approvals.viewer import Viewer
     from goat_mcp.server.ui.hosts import Hosts
     from goat_mcp.server.ui.parts import UiParts
 
@@ -28,9 +29,12 @@ class MountedPage:
         self._app: ASGIApp | None = None
         self._parts: UiParts | None = None
         self._where: tuple[str, frozenset[str], bool] = ("", frozenset(), True)
+        self._public_origin = ""
 
-    def serve_at(self, origin: str, hosts: frozenset[str], *, is_loopback: bool) -> None:
-        """`hosts` are the Host headers that it is served at; links lead to `origin`."""
+    def serve_at(self, origin: str, hosts: frozenset[str], *, is_loopback: bool, public_origin: str = "") -> None:
+        """`hosts` are the Host headers that it is served at; links lead to `origin`, those for people whom an identity
+        provider knows to `public_origin`."""
+        self._public_origin = public_origin.lower()
         self._where = (origin, hosts, is_loopback)
         self._gateway.services.page_url = f"{origin}{PAGE_PATH}"
 
@@ -39,6 +43,12 @@ class MountedPage:
             if self._app is None:
                 self._app = await anyio.to_thread.run_sync(self._made)
         await self._app(scope, receive, send)
+
+    def link_for(self, viewer: Viewer) -> str:
+        """A link that logs somebody in, once. Blocking. Raises `OSError`."""
+        from goat_mcp.server.ui.login import LoginLinks
+
+        return LoginLinks(self._gateway.state, self._public_origin or self._where[0]).new(viewer=viewer)
 
     def close(self) -> None:
         """The server stops: streams of open pages end."""
@@ -59,6 +69,7 @@ class MountedPage:
             state=state,
             queue=approval_queue(state, redactor=redactor, warn=telemetry.warning),
             origin=origin,
+            public_origin=self._public_origin,
             gateway=gateway,
             hosts=self._hosts_here() if self._hosts_here is not None else None,
             redactor=redactor,

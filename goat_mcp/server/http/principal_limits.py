@@ -89,6 +89,8 @@ class FairShares:
 
 MAX_QUEUE_S = 1.0
 _BURST_S = 2.0
+MAX_BUCKETS = 10_000
+"""An identity provider may know any number of people. A bucket that is forgotten was full again long ago."""
 _SLOW_DOWN = Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"),))
 
 
@@ -115,7 +117,12 @@ class PrincipalRates:
         self._of(principal).spend(requests)
 
     def _of(self, principal: str) -> TokenBucket:
-        return self._buckets.setdefault(principal, TokenBucket(self.per_s, self.per_s * _BURST_S))
+        # Taken out and put back: the principal that was here longest ago comes first.
+        bucket = self._buckets.pop(principal, None) or TokenBucket(self.per_s, self.per_s * _BURST_S)
+        self._buckets[principal] = bucket
+        if len(self._buckets) > MAX_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
+        return bucket
 
 
 @dataclass

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 
 from goat_mcp.core import platform
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http.body import StrictBody
 from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
@@ -231,6 +232,7 @@ class HttpServer:
             Middleware(PrincipalConnections, needs_token=needs_token),
             Middleware(PrincipalRateLimiter, rates=self.rates, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
+            *([self._approvals()] if provider is not None else ()),
             *self._routing(needs_token=needs_token),
             Middleware(
                 PrincipalSessions,
@@ -242,10 +244,16 @@ class HttpServer:
         ]
         page = self.page if self.address.socket_path is None else None  # no browser opens a socket
         if page is not None:
-            page.serve_at(f"http://{_host_text(self.address.host)}:{port}", hosts, is_loopback=self.address.is_loopback)
+            where = urlsplit(self.identity.resource)
+            page.serve_at(
+                f"http://{_host_text(self.address.host)}:{port}",
+                hosts,
+                is_loopback=self.address.is_loopback,
+                public_origin=f"{where.scheme}://{where.netloc}" if where.netloc else "",
+            )
         public = dict.fromkeys(provider.metadata.paths, provider.metadata) if provider is not None else {}
         public_hosts = self.public_hosts | {urlsplit(self.identity.resource).netloc.lower()} - {""}
-        guard = HttpGuard(inner, hosts, self._profiles, public_hosts, public, page)
+        guard = HttpGuard(inner, hosts, self._profiles, public_hosts, public, provider is not None, page)
         app: ASGIApp = guard
         if self.replica is not None:
             app = self.replica.gate(app, {MCP_PATH: guard.pass_on}, principals, self.limits.body_bytes)
@@ -261,6 +269,16 @@ class HttpServer:
         if self._is_stopping or (self.replica is not None and self.replica.leaving.has_begun):
             return "leaving"
         return self.replica.why_unready if self.replica is not None else ""
+
+    def _approvals(self) -> Middleware:
+        from goat_mcp.gateway.approvals.user_queue import approval_queue
+        from goat_mcp.server.identity.approvals_api import ApprovalsApi
+
+        gateway = self.adapter.gateway
+        queue = Lazy(lambda: approval_queue(gateway.state, redactor=gateway.redactor, warn=gateway.telemetry.warning))
+        page = self.page if self.address.socket_path is None else None
+        link = page.link_for if page is not None else None
+        return Middleware(ApprovalsApi, queue=queue, page_link=link, approve_scope=self.identity.approve_scope)
 
     def _profiles(self) -> Collection[str]:
         """Those that there are now."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
-from goat_mcp.server.caller_identity import ADMINISTRATOR_SCOPE, token_scope
+from goat_mcp.server.caller_identity import ADMINISTRATOR_SCOPE, APPROVER_SCOPE, token_scope
 from goat_mcp.server.identity.challenge import RefusedToken
 from goat_mcp.server.identity.claims import ClaimMapping, Person, claim, names
 from goat_mcp.server.identity.provider_keys import ProviderKeys
@@ -69,7 +69,7 @@ class JwtTokens(TokenVerifier):
         claims = await self._checked_claims(token)
         person = self._claims.person(claims)
         generation = self._keys.generation
-        access = self._access(person)
+        access = self._access(person, may_approve=self._identity.approve_scope in granted_scopes(claims))
         ends_s = min(int(claims["exp"]), _LATEST_S) + self._identity.leeway_s
         self._checked[known_by] = _Checked(access, person.profile, ends_s, generation)
         if len(self._checked) > MAX_CHECKED:
@@ -84,10 +84,12 @@ class JwtTokens(TokenVerifier):
             and (not known.profile or known.profile in self._profiles())
         )
 
-    def _access(self, person: Person) -> AccessToken:
+    def _access(self, person: Person, *, may_approve: bool) -> AccessToken:
         scopes = [token_scope(person.profile)] if person.profile else []
         if person.is_administrator:
             scopes.append(ADMINISTRATOR_SCOPE)
+        if may_approve:
+            scopes.append(APPROVER_SCOPE)
         # The token itself is not kept: nothing behind this could let it out.
         return AccessToken(
             token="",
@@ -123,10 +125,14 @@ class JwtTokens(TokenVerifier):
             )
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError) as problem:
             raise RefusedToken(_reason(problem)) from None
-        granted = names(claim(claims, "scp")) | _words(claim(claims, "scope"))
-        if not set(self._identity.scopes) <= granted:
+        if not set(self._identity.scopes) <= granted_scopes(claims):
             raise RefusedToken("the token lacks a scope that is needed here", status=403, error="insufficient_scope")
         return claims
+
+
+def granted_scopes(claims: Mapping[str, Any]) -> frozenset[str]:
+    """RFC 9068 has them in one text, some providers in a list."""
+    return _words(claim(claims, "scp")) | _words(claim(claims, "scope"))
 
 
 def _words(value: Any) -> frozenset[str]:

@@ -28,6 +28,7 @@ from goat_mcp.server.ui.security import (
     PageGuard,
     SessionGate,
     cookie_name,
+    is_secure,
     user_of,
 )
 
@@ -63,7 +64,10 @@ def ui_app(
     )
 
     async def known(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == "/ui/events" and scope["method"] == "GET":
+        if not session_of(scope).viewer.is_owner and not _is_for_all(scope["path"]):
+            answer = parts.pages.error(Request(scope), 403, "This view is for whoever runs goat-mcp here")
+            await answer(scope, receive, send)
+        elif scope["path"] == "/ui/events" and scope["method"] == "GET":
             await parts.changes.stream(scope, receive, send)
         else:
             await forms(scope, receive, send)
@@ -76,7 +80,12 @@ def ui_app(
         ],
         exception_handlers={HTTPException: _not_found(parts.pages)},
     )
-    return PageGuard(SessionGate(anybody, behind_login(known), parts), hosts, is_loopback)
+    return PageGuard(SessionGate(anybody, behind_login(known), parts), hosts, is_loopback, parts.public_origin)
+
+
+def _is_for_all(path: str) -> bool:
+    """Whether people who do not run this server may come here too: the views look at who it is."""
+    return path in (PAGE_PATH, "/ui/events", "/ui/logout") or path.startswith(("/ui/approvals/", "/ui/running/"))
 
 
 class _Caught:
@@ -147,6 +156,7 @@ def _login(parts: UiParts) -> Callable[[Request], Any]:
             max_age=int(SESSION_LASTS_S),
             path=PAGE_PATH,
             httponly=True,
+            secure=is_secure(parts.public_origin, request.scope),
             samesite="strict",
         )
         return answer

@@ -12,14 +12,15 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from starlette.types import Scope
 
 from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.gateway.approvals.viewer import THE_OWNER, Viewer
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
 
@@ -27,6 +28,9 @@ TOKEN_BYTES = 32
 LINK_LASTS_S = 60.0
 SESSION_LASTS_S = 12 * 3600.0
 MAX_SESSIONS = 20
+MAX_OF_OTHERS = 5
+"""Of one principal that does not run this server: a flood of logins ends its own sessions alone."""
+MAX_IN_ALL = 1000
 MAX_NOTES = 20
 FAILURES_AT_ONCE = 10
 _FOLDER = "ui_logins"
@@ -36,9 +40,11 @@ _SESSION = "goat_mcp.session"
 
 @dataclass(frozen=True)
 class LinkUser:
-    """The user of this machine whose programs may use a link and its session; None: everybody's who has it."""
+    """The user of this machine whose programs may use a link and its session; None: everybody's who has it. `viewer`
+    is who logs in with it."""
 
     user: int | None = None
+    viewer: Viewer = THE_OWNER
 
     def is_for(self, user: int | None) -> bool:
         """`user` is that of the other end, None if the system does not say. The system's relays run as root."""
@@ -46,13 +52,14 @@ class LinkUser:
 
 
 class LoginLinks:
-    """Links to the page at `origin`. Blocking: they are files."""
+    """Links to the page at `origin`; those to `also` open it, too. Blocking: they are files."""
 
-    def __init__(self, state: StateDirectory, origin: str) -> None:
+    def __init__(self, state: StateDirectory, origin: str, also: Collection[str] = ()) -> None:
         self._state = state
         self._origin = origin
+        self._origins = {origin, *also}
 
-    def new(self, user: int | None = None) -> str:
+    def new(self, user: int | None = None, viewer: Viewer = THE_OWNER) -> str:
         """A link that opens a session, once, within `LINK_LASTS_S`. `user`: for programs of this one alone, where the
         link is given to a browser as an argument, which other users can see. Raises `OSError`."""
         folder = self._state.folder(_FOLDER)
@@ -61,7 +68,8 @@ class LoginLinks:
                 if time.time() - old.stat().st_mtime > LINK_LASTS_S:
                     old.unlink()
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        document = {"origin": self._origin, "expires_at_s": time.time() + LINK_LASTS_S, "user": user}
+        expires_at_s = time.time() + LINK_LASTS_S
+        document = {"origin": self._origin, "expires_at_s": expires_at_s, "user": user, "viewer": asdict(viewer)}
         write_private(folder / _hash(token), json.dumps(document).encode("ascii"), synced=False)
         return f"{self._origin}/ui/login?token={token}"
 
@@ -74,8 +82,17 @@ class LoginLinks:
         try:
             document: Any = json.loads(file.read_bytes())
             match document:
-                case {"origin": str(origin), "expires_at_s": float(expires_at_s), "user": int() | None as owner}:
-                    link = LinkUser(owner)
+                case {
+                    "origin": str(origin),
+                    "expires_at_s": float(expires_at_s),
+                    "user": int() | None as owner,
+                    "viewer": {
+                        "principal": str(principal),
+                        "sees_all": bool(sees_all),
+                        "is_owner": bool(is_owner),
+                    },
+                }:
+                    link = LinkUser(owner, Viewer(principal, sees_all, is_owner))
                 case _:
                     return None
             if not link.is_for(user):
@@ -83,7 +100,7 @@ class LoginLinks:
             file.unlink()  # of two who try at once only one removes it
         except (OSError, ValueError):
             return None
-        return link if origin == self._origin and time.time() < expires_at_s else None
+        return link if origin in self._origins and time.time() < expires_at_s else None
 
 
 @dataclass(eq=False)
@@ -96,6 +113,10 @@ class Session:
     is_ended: bool = False
     notes: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
     clock: Callable[[], float] = time.monotonic
+
+    @property
+    def viewer(self) -> Viewer:
+        return self.link.viewer
 
     @property
     def is_open(self) -> bool:
@@ -127,7 +148,11 @@ class Sessions:
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
         ends_at_s = self._clock() + SESSION_LASTS_S
         self._sessions[_hash(cookie)] = Session(ends_at_s, link or LinkUser(), clock=self._clock)
-        if len(self._sessions) > MAX_SESSIONS:
+        viewer = self._sessions[_hash(cookie)].viewer
+        same = [key for key, one in self._sessions.items() if one.viewer.principal == viewer.principal]
+        if len(same) > (MAX_SESSIONS if viewer.is_owner else MAX_OF_OTHERS):
+            self._sessions.pop(same[0]).is_ended = True
+        elif len(self._sessions) > MAX_IN_ALL:
             self._sessions.popitem(last=False)[1].is_ended = True
         return cookie
 

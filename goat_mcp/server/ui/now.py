@@ -17,6 +17,7 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.gateway.approvals.outcome import results_of
 from goat_mcp.gateway.approvals.queue import Decided
+from goat_mcp.gateway.approvals.viewer import ViewedApprovals
 from goat_mcp.server.ui import running
 from goat_mcp.server.ui.login import Session, session_of
 from goat_mcp.server.ui.pages import back_to
@@ -46,12 +47,19 @@ def routes(parts: UiParts) -> list[Route]:
         form, id = form_of(request), request.path_params["id"]
         scope, prefix = form.get("scope", ONCE), form.get("prefix", "").strip()
         remember = form.get("remember") == "yes"
-        return await _decided(request, parts.queue.approve(id, scope=scope, remember=remember, prefix=prefix, by=BY))
+        approvals, by = _of(request)
+        decide = approvals.approve(id, scope=scope, remember=remember, prefix=prefix, by=by)
+        return await _decided(request, decide)
 
     async def deny(request: Request) -> Response:
         id = request.path_params["id"]
         reason = form_of(request).get("reason", "").strip()
-        return await _decided(request, parts.queue.deny(id, by=BY, reason=reason))
+        approvals, by = _of(request)
+        return await _decided(request, approvals.deny(id, by=by, reason=reason))
+
+    def _of(request: Request) -> tuple[ViewedApprovals, str]:
+        viewer = session_of(request.scope).viewer
+        return ViewedApprovals(parts.queue, viewer), BY if viewer.is_owner else f"{viewer.principal} ({BY})"
 
     async def _decided(request: Request, decide: Awaitable[Decided]) -> Response:
         session = session_of(request.scope)
@@ -74,12 +82,13 @@ def routes(parts: UiParts) -> list[Route]:
 
 async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[str, Any]:
     """What waits, oldest first; what was decided, newest first; `answer` is about the record that was just decided."""
-    waiting = await parts.queue.waiting()
-    lately = await anyio.to_thread.run_sync(parts.queue.store.newest_first, LATELY)
+    approvals = ViewedApprovals(parts.queue, session.viewer)
+    waiting = await approvals.waiting()
+    lately = await approvals.decided(LATELY)
     answered = None
     if shown and parts.queue.store.exists:
         try:
-            answered = await anyio.to_thread.run_sync(parts.queue.store.find, shown)
+            answered = await approvals.find(shown)
         except ToolError:
             answered = None
     decided = lately if answered is None or answered in lately else [answered, *lately]
@@ -89,7 +98,7 @@ async def now_data(parts: UiParts, session: Session, shown: str = "") -> dict[st
         "title": "Now",
         "waiting": [_waiting(one) for one in waiting[:MAX_WAITING]],
         "count": len(waiting),
-        "running": await running.running_data(parts, {one.call_id for one in waiting if one.call_id}),
+        "running": await running.running_data(parts, session.viewer, {one.call_id for one in waiting if one.call_id}),
         "lately": [_lately(one, results.get(one.id, "")) for one in lately],
         "answer": _lately(answered, results.get(answered.id, "")) if is_answered and answered is not None else None,
         "note": session.notes.get(shown, ""),

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from goat_mcp.core.version import __version__
 from goat_mcp.files.documents.visible_text import make_lines_visible
-from goat_mcp.server.ui.login import optional_session
+from goat_mcp.server.ui.login import Session, optional_session
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
@@ -41,7 +41,7 @@ class Pages:
         csrf = Markup('<input type="hidden" name="csrf" value="{}">').format(session.csrf) if session else Markup()
         html = self._environment.get_template(template).render(
             {
-                "views": self.views if session else (),
+                "views": self._views_of(session),
                 "path": _view_of(request.url.path, self.views),
                 "csrf": csrf,
                 "is_live": session is not None,
@@ -50,6 +50,11 @@ class Pages:
             }
         )
         return HTMLResponse(html, status)
+
+    def _views_of(self, session: Session | None) -> Sequence[tuple[str, str]]:
+        if session is None:
+            return ()
+        return self.views if session.viewer.is_owner else self.views[:1]
 
     def text(self, template: str, data: Mapping[str, Any]) -> str:
         """What is no answer to a browser: a document for another host, or a part of one."""

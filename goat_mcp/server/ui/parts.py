@@ -29,6 +29,8 @@ class UiParts:
     queue: ApprovalQueue
     origin: str
     gateway: Callable[[], Awaitable[Gateway]]
+    public_origin: str = ""
+    """Where people come from elsewhere, `https://mcp.example.com`: a load balancer has that name."""
     hosts: Hosts | None = None
     redactor: Redactor = field(default_factory=Redactor)
     warn: Warn = no_warning
@@ -49,7 +51,7 @@ class UiParts:
 
     @cached_property
     def links(self) -> LoginLinks:
-        return LoginLinks(self.state, self.origin)
+        return LoginLinks(self.state, self.origin, [self.public_origin] if self.public_origin else [])
 
     def log_bug(self, id: str, where: str, bug: BaseException) -> None:
         if self.unexpected is not None:

@@ -13,7 +13,9 @@ from starlette.routing import Route
 
 from goat_mcp.calls.audit.call_record import FILE_NAME as CALLS_FILE
 from goat_mcp.calls.audit.recorded_calls import UnreadableRecord, one_call
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.json_values import items, mapping
+from goat_mcp.gateway.approvals.viewer import Viewer
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.gateway.status.requests import RequestKind
 from goat_mcp.gateway.status.running_servers import who
@@ -29,15 +31,21 @@ ANSWERS_WITHIN_S = 2.0
 def routes(parts: UiParts) -> list[Route]:
     async def cancel(request: Request) -> Response:
         id = request.path_params["id"]
-        session_of(request.scope).note(id, await cancelled(parts, id))
+        session = session_of(request.scope)
+        if not session.viewer.is_owner and id not in {one["id"] for one in await running_data(parts, session.viewer)}:
+            raise ToolError(
+                ErrorCode.NOT_FOUND, f"nothing of yours runs with the id {id[:80]!r}", "Load the page again."
+            )
+        session.note(id, await cancelled(parts, id))
         return back_to(f"/ui?id={id}")
 
     return [Route("/ui/running/{id:str}/cancel", cancel, methods=["POST"])]
 
 
-async def running_data(parts: UiParts, waiting: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The oldest first, without the calls that wait for the owner: `waiting` are their ids."""
-    return await anyio.to_thread.run_sync(_running, parts, waiting)
+async def running_data(parts: UiParts, viewer: Viewer, waiting: Collection[str] = ()) -> list[dict[str, Any]]:
+    """What this viewer may see, the oldest first, without the calls that wait for a decision: `waiting` are their
+    ids."""
+    return await anyio.to_thread.run_sync(_running, parts, viewer, waiting)
 
 
 async def cancelled(parts: UiParts, id: str) -> str:
@@ -50,13 +58,15 @@ async def cancelled(parts: UiParts, id: str) -> str:
     return "No process answered; it may be busy. Try again."
 
 
-def _running(parts: UiParts, waiting: Collection[str]) -> list[dict[str, Any]]:
+def _running(parts: UiParts, viewer: Viewer, waiting: Collection[str]) -> list[dict[str, Any]]:
     found = [
         _shown(mapping(one), document)
         for document in ProcessFiles(parts.state).running()
         for one in items(document.get("running"))
         if mapping(one).get("id") not in {None, *waiting}
     ]
+    if not viewer.sees_all:
+        found = [one for one in found if one["principal"] == viewer.principal]
     found.sort(key=lambda one: one["started_s"])
     for one in found[:MAX_SHOWN]:
         if one["kind"] == "call":

@@ -49,6 +49,7 @@ class PageGuard:
     app: ASGIApp
     hosts: frozenset[str]
     is_loopback: bool = True
+    public_origin: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,14 +70,14 @@ class PageGuard:
         """Why the request may not go on; None lets it pass."""
         hosts = [host.lower() for host in values_of(headers, b"host")]
         origins = [origin.lower() for origin in values_of(headers, b"origin")]
-        if len(hosts) != 1 or hosts[0] not in self.hosts:
+        if len(hosts) != 1 or hosts[0] not in self.hosts | ({host_of(self.public_origin)} - {""}):
             return Refusal(421, "this Host is not served here")
         if method not in ("GET", "POST"):
             return Refusal(405, "method not allowed", ((b"allow", b"GET, POST"),))
         sites, modes = values_of(headers, b"sec-fetch-site"), values_of(headers, b"sec-fetch-mode")
         if method == "GET" and modes != ["navigate"] and set(sites) & {"cross-site", "same-site"}:
             return Refusal(403, "another site may lead here, but load nothing")
-        own = [f"http://{hosts[0]}"]
+        own = [self.public_origin] if hosts[0] == host_of(self.public_origin) else [f"http://{hosts[0]}"]
         # A browser that may send no referrer says "null" of its own form, too; the other header cannot be forged by
         # a page.
         is_own = sites == ["same-origin"] and origins in ([], ["null"])
@@ -96,6 +97,18 @@ class PageGuard:
             (b"cross-origin-resource-policy", b"same-origin"),
             (b"cache-control", b"no-store"),
         )
+
+
+def host_of(origin: str) -> str:
+    """The Host header of requests to it; empty without one."""
+    return origin.rpartition("//")[2].lower()
+
+
+def is_secure(public_origin: str, scope: Scope) -> bool:
+    """Whether the browser speaks TLS with whoever passes its request on: then no cookie may go without."""
+    return public_origin.startswith("https:") and values_of(scope["headers"], b"host")[0].lower() == host_of(
+        public_origin
+    )
 
 
 def cookie_name(scope: Scope) -> str:

@@ -14,11 +14,18 @@ import httpx2
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.server import HttpServer, parse_address
 from goat_mcp.settings.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 OPERATORS = "operators-token-0123456789-0123456789-01"
+ASKABLE: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+}
+"""The `_meta` of a client that shows forms."""
 _META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -34,21 +41,21 @@ class GuardedGoat:
     folder: Path
 
     async def post(
-        self, token: str | None, method: str = "tools/list", path: str = "", **params: Any
+        self, token: str | None, method: str = "tools/list", path: str = "", /, **params: Any
     ) -> httpx2.Response:
         headers = {
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": method,
         }
-        if "name" in params:
-            headers["Mcp-Name"] = params["name"]
+        if name := params.get("name", params.get("uri")):
+            headers["Mcp-Name"] = name
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _META}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": _META, **params}}
         return await self.http.post(self.url + path, json=body, headers=headers)
 
-    async def call(self, token: str, name: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, token: str, name: str, /, **arguments: Any) -> dict[str, Any]:
         answer = await self.post(token, "tools/call", name=name, arguments=arguments)
         assert answer.status_code == 200, answer.text
         result: dict[str, Any] = answer.json()["result"]
@@ -72,7 +79,10 @@ async def guarded_goat(folder: Path, identity: Mapping[str, Any], **settings: An
     adapter = Adapter(gateway, "http")
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
-        server = HttpServer(adapter, parse_address("127.0.0.1:0"), OPERATORS, chosen.limits, identity=chosen.identity)
+        page = MountedPage(gateway)
+        server = HttpServer(
+            adapter, parse_address("127.0.0.1:0"), OPERATORS, chosen.limits, page=page, identity=chosen.identity
+        )
         server.bind()
         listening = anyio.Event()
         urls: list[str] = []

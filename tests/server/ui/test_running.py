@@ -13,6 +13,7 @@ import anyio.to_thread
 import pytest
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.gateway.approvals.viewer import THE_OWNER
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.gateway.status.requests import RequestKind
 from goat_mcp.server.ui.process_requests import answers_to
@@ -78,7 +79,7 @@ async def test_what_an_older_server_publishes_is_no_reason_to_fail(tmp_path: Pat
     files = ProcessFiles(StateDirectory(tmp_path))
     files.write({"pid": os.getpid(), "running": [{"id": "x"}, 3, None]})
 
-    assert [one["id"] for one in await running_data(page_parts(tmp_path))] == ["x"]
+    assert [one["id"] for one in await running_data(page_parts(tmp_path), THE_OWNER)] == ["x"]
 
 
 async def test_the_button_ends_the_call_in_its_process_and_the_page_says_so(tmp_path: Path) -> None:
