@@ -169,7 +169,9 @@ def test_redis_names_no_file_outside_its_group(
     rules_of(one).add("anna", ["Bash(make)"])
     assert isinstance(one.shared, SharedState)
     redis, planted = one.shared.connection, name.format(tmp=tmp_path)
-    redis.ask_here(lambda client: client.hset(redis.key("files:rules:content"), planted, "planted"))
+    redis.run_script_here(
+        "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", ["files:rules:content"], [planted, "planted"]
+    )
     files_of(other).look("rules")
 
     assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["rules", "rules"]
