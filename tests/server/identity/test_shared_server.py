@@ -131,6 +131,7 @@ async def test_commands_run_in_a_sandbox_or_not_at_all(goat: GuardedGoat, provid
     answer = await goat.call(bob, "Bash", command=f"echo begun; cat {shared}/*/note.txt; touch mine; ls")
 
     sandbox = await goat.gateway.services.sandbox().state("s", "user:bob")
+    assert sandbox.wanted == "required"
     text = json.dumps(answer)
     if sandbox.name == "none":
         assert answer["isError"] and "E_SANDBOX" in text and "begun" not in text
