@@ -16,15 +16,16 @@ import anyio
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.server.http.body import BODY_DEADLINE_S, replayed
 from goat_mcp.server.http.guard import Refusal
-from goat_mcp.web.hops.client import HOP_HEADER, HOP_PREFIX
+from goat_mcp.web.hops.client import HOP_HEADER, HOP_PREFIX, HOP_REFUSED_HEADER
 from goat_mcp.web.hops.signature import Hop, HopChecks, HopKeys, HopRefused, sha256
 from goat_mcp.web.hops.spans import arriving
 
 HOP = "goat_mcp.hop"
 """The key of a request's ASGI scope that holds its `Hop`, if it came from another replica."""
-_REFUSED = Refusal(403, "only replicas of this server may ask here")
+_REFUSED = Refusal(403, "only replicas of this server may ask here", ((HOP_REFUSED_HEADER.encode(), b"1"),))
 _HEADER = HOP_HEADER.encode()
 
 
@@ -61,6 +62,7 @@ class HopGate:
     warn: Callable[[str], object]
     principals: HopPrincipals | None = field(default=None)
     """None on a server that needs no token."""
+    warnings: TokenBucket = field(default_factory=lambda: TokenBucket(per_s=0.1, at_once=10))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith(f"{HOP_PREFIX}/"):
@@ -75,11 +77,13 @@ class HopGate:
             if app is None:
                 raise HopRefused(f"for {hop.path[:80]!r}, which is not served here")
         except HopRefused as why:
-            self.warn(str(why))
+            if self.warnings.take():  # anybody may send what is refused
+                self.warn(str(why))
             await _REFUSED.answer(send)
             return
         headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in hop.headers.items()]
         inner: Scope = {**scope, "path": hop.path, "raw_path": hop.path.encode(), "headers": headers, HOP: hop}
+        inner["query_string"] = b""  # which is not signed
         with arriving(hop.source, hop.headers):
             if hop.principal is None or self.principals is None:
                 await app(inner, replayed(body, receive), send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from secrets import token_hex
 from typing import Any, Protocol
 
 import anyio
@@ -50,7 +51,7 @@ class ThisReplica:
                 "Listen at HOST:PORT, or set replica.url to where other replicas reach this one.",
             )
         secrets = tuple(key.encode() for key in keys)
-        me = Replica(options.name or default_name(port), url, __version__)
+        me = Replica(options.name or default_name(port), url, __version__, boot=token_hex(8))
         self.registry = ReplicaRegistry(state, me, secrets, options.lease_s, warn)
         self.hops = HopClient(hop_keys := HopKeys(*secrets), lambda: self.registry.me)
         self.apps: dict[str, ASGIApp] = {}

@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 import anyio
 import anyio.to_thread
 
-from goat_mcp.core.errors import ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.private_file import write_private
-from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.connection import RUN, RedisConnection
 from goat_mcp.state.redis.encrypted_text import EncryptedText
 
 GROUPS = {
@@ -31,20 +31,19 @@ GROUPS = {
     "plans": ("plans/*/*.json", "plans/*/*.md"),
 }
 """Which files are edited under one lock, by patterns below the state directory."""
-SECRET = frozenset({"logins"})
-"""Those that are encrypted in Redis."""
 CHANNEL = "files"
 LOOK_S = 30.0
 LOCK_LASTS_S = 15.0
 LOCK_WAIT_S = 10.0
 _AGAIN_S = 0.02
 _RETRY_S = 2.0
-_NEWER = """
-local version = redis.call('GET', KEYS[1]) or '0'
-if version == ARGV[1] then return {version} end
-return {version, redis.call('HGETALL', KEYS[2])}
+_NEWER = f"""{RUN}
+local version = redis.call('GET', KEYS[1])
+version = version and (run .. ':' .. version) or '0'
+if version == ARGV[1] then return {{version}} end
+return {{version, redis.call('HGETALL', KEYS[2])}}
 """
-_SEND = """
+_SEND = f"""{RUN}
 if redis.call('GET', KEYS[3]) ~= ARGV[1] then return '' end
 local version = tonumber(redis.call('GET', KEYS[1]) or 0) + 1
 if version == 1 then
@@ -60,7 +59,7 @@ for i = 2, #ARGV, 3 do
     redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])
   end
 end
-return text
+return run .. ':' .. text
 """
 _UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
@@ -144,8 +143,7 @@ class SharedFiles:
             return version
         (flat,) = found
         stored = dict(zip(flat[::2], flat[1::2], strict=True))
-        opened = {name: self._opened(group, name, text) for name, text in stored.items()}
-        newest = {name: text for name, text in opened.items() if text is not None and _belongs(group, name)}
+        newest = {name: self._opened(group, name, text) for name, text in stored.items()}
         here = self._files(group)
         for name, text in newest.items():
             if here.get(name) != text:
@@ -173,10 +171,18 @@ class SharedFiles:
         self._redis.ask_here(lambda client: client.publish(self._redis.key(CHANNEL), group))
 
     def _sealed(self, group: str, name: str, text: str) -> str:
-        return self._encrypted.sealed(f"{group}/{name}", text) if group in SECRET else text
+        return self._encrypted.sealed(f"{group}/{name}", text)
 
-    def _opened(self, group: str, name: str, text: str) -> str | None:
-        return self._encrypted.opened(f"{group}/{name}", text) if group in SECRET else text
+    def _opened(self, group: str, name: str, text: str) -> str:
+        """Raises `ToolError(IO)` for what no server with our key has written: then all of the group stays as it is."""
+        opened = self._encrypted.opened(f"{group}/{name}", text) if _belongs(group, name) else None
+        if opened is None:
+            raise ToolError(
+                ErrorCode.IO,
+                f"{name[:80]!r} in the shared state was not written with state.key or state.previous_key",
+                "Give all servers the same state.key; if they have it, somebody else has written there.",
+            )
+        return opened
 
     def _restore(self, group: str, before: dict[str, str]) -> None:
         for name in self._files(group).keys() - before.keys():

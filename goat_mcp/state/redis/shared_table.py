@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.connection import RUN, RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -28,25 +29,26 @@ ATTEMPTS = 50
 PAUSE_S = 0.01
 MAX_BEHIND = 10_000
 """A copy that has missed more changes than this is made anew. So removed rows need not be remembered for ever."""
-_CHANGES = """
+_CHANGES = f"""{RUN}
 local version = tonumber(redis.call('GET', KEYS[1]) or 0)
-local known = tonumber(ARGV[1])
-if version == known then return {ARGV[1]} end
-local text = string.format('%.0f', version)
-if known == 0 or known > version or version - known > tonumber(ARGV[2]) then
-  return {text, 'all', redis.call('HGETALL', KEYS[2])}
+local text = run .. ':' .. string.format('%.0f', version)
+if text == ARGV[1] then return {{text}} end
+local of, known = string.match(ARGV[1], '(%w+):(%d+)')
+known = tonumber(known or 0)
+if of ~= run or known == 0 or known > version or version - known > tonumber(ARGV[2]) then
+  return {{text, 'all', redis.call('HGETALL', KEYS[2])}}
 end
-local names = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf')
-local found = {}
+local names = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. string.format('%.0f', known), '+inf')
+local found = {{}}
 for _, name in ipairs(names) do
   table.insert(found, name)
   table.insert(found, redis.call('HGET', KEYS[2], name) or '')
 end
-return {text, 'some', found}
+return {{text, 'some', found}}
 """
-_COMMIT = """
+_COMMIT = f"""{RUN}
 local version = tonumber(redis.call('GET', KEYS[1]) or 0)
-if version ~= tonumber(ARGV[1]) then return '' end
+if run .. ':' .. string.format('%.0f', version) ~= ARGV[1] then return '' end
 version = version + 1
 if version == 1 then
   local now = redis.call('TIME')
@@ -65,7 +67,7 @@ redis.call('SET', KEYS[1], text)
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', version - tonumber(ARGV[2]), 'LIMIT', 0, 100)) do
   if redis.call('HEXISTS', KEYS[2], name) == 0 then redis.call('ZREM', KEYS[3], name) end
 end
-return text
+return run .. ':' .. text
 """
 # The first version is the time: a Redis that has lost everything does not count to a version that a copy knows.
 
@@ -78,16 +80,19 @@ class SharedTable:
 
     exists = True
 
-    def __init__(self, redis: RedisConnection, name: str, schema: Sequence[str]) -> None:
+    def __init__(self, redis: RedisConnection, name: str, schema: Sequence[str], encrypted: EncryptedText) -> None:
         """`name` is that of the table, which `schema` makes and which has a primary key."""
         self._redis = redis
         self._name = name
         self._schema = schema
+        self._encrypted = encrypted
         self._lock = threading.Lock()
         self._copy: Connection | None = None
         self._columns: list[str] = []
         self._key_columns: list[str] = []
-        self._version = "0"
+        self._version = ""
+        self._rows: dict[str, dict[str, Any]] = {}
+        """As Redis has them, with columns that only a newer version knows."""
 
     def read_here(self, work: Callable[[Connection], T]) -> T:
         """Run `work` over the rows as they are now, in the thread of the caller."""
@@ -125,7 +130,7 @@ class SharedTable:
         with self._lock:
             if self._copy is not None:
                 self._copy.close()
-            self._copy, self._version = None, "0"
+            self._copy, self._version = None, ""
 
     @contextmanager
     def _locked(self, wait_s: float) -> Generator[Connection]:
@@ -161,23 +166,60 @@ class SharedTable:
         if len(changes) == 1:
             return
         version, what, flat = changes
-        rows = dict(zip(flat[::2], flat[1::2], strict=True))
+        rows = {name: self._opened(name, row) for name, row in zip(flat[::2], flat[1::2], strict=True)}
         copy.execute("BEGIN")
-        if what == "all":
-            copy.execute(f"DELETE FROM {self._name}")  # our own name
+        try:
+            self._take_over(copy, rows, all_of_them=what == "all")
+        except BaseException:
+            copy.execute("ROLLBACK")
+            raise
+        copy.execute("COMMIT")
+        self._note(rows, all_of_them=what == "all")
+        self._version = version
+
+    def _take_over(self, copy: Connection, rows: dict[str, dict[str, Any]], *, all_of_them: bool) -> None:
+        import sqlite3
+
+        if all_of_them:
+            copy.execute(f"DELETE FROM {self._name}")
         where = " AND ".join(f"{key} = ?" for key in self._key_columns)
         for name, row in rows.items():
             copy.execute(f"DELETE FROM {self._name} WHERE {where}", json.loads(name))
-            if row:
-                self._insert(copy, json.loads(row))
+            known = {column: value for column, value in row.items() if column in self._columns}
+            if not known:
+                continue
+            names, marks = ", ".join(known), ", ".join("?" * len(known))
+            try:
+                copy.execute(f"INSERT INTO {self._name} ({names}) VALUES ({marks})", [*known.values()])
+            except sqlite3.Error as problem:
+                raise ToolError(
+                    ErrorCode.IO,
+                    f"a row of {self._name} was written by another version of goat-mcp: {problem}",
+                    "Have all servers of this state run the same version.",
+                ) from None
         copy.execute("DELETE FROM touched")
-        copy.execute("COMMIT")
-        self._version = version
 
-    def _insert(self, copy: Connection, row: dict[str, Any]) -> None:
-        known = {column: value for column, value in row.items() if column in self._columns}
-        names, marks = ", ".join(known), ", ".join("?" * len(known))
-        copy.execute(f"INSERT INTO {self._name} ({names}) VALUES ({marks})", [*known.values()])
+    def _note(self, rows: dict[str, dict[str, Any]], *, all_of_them: bool = False) -> None:
+        if all_of_them:
+            self._rows.clear()
+        for name, row in rows.items():
+            if row:
+                self._rows[name] = row
+            else:
+                self._rows.pop(name, None)
+
+    def _opened(self, name: str, sealed: str) -> dict[str, Any]:
+        """Empty for a row that is gone. Raises `ToolError(IO)` for what no server with our key has written."""
+        if not sealed:
+            return {}
+        text = self._encrypted.opened(f"{self._name}/{name}", sealed)
+        if text is None:
+            raise ToolError(
+                ErrorCode.IO,
+                f"a row of {self._name} in the shared state was not written with state.key or state.previous_key",
+                "Give all servers the same state.key; if they have it, somebody else has written there.",
+            )
+        return json.loads(text)
 
     def _commit(self, copy: Connection) -> bool:
         """Send what was changed. False if another server has changed the table meanwhile."""
@@ -187,13 +229,17 @@ class SharedTable:
         where = " AND ".join(f"{key} = ?" for key in self._key_columns)
         select = f"SELECT {', '.join(self._columns)} FROM {self._name} WHERE {where}"
         sent: list[str] = []
+        rows: dict[str, dict[str, Any]] = {}
         for name in names:
             row = copy.execute(select, json.loads(name)).fetchone()
-            sent += [name, "" if row is None else json.dumps(dict(zip(self._columns, row, strict=True)))]
+            ours = {} if row is None else dict(zip(self._columns, row, strict=True))
+            rows[name] = {**self._rows.get(name, {}), **ours} if ours else {}
+            sent += [name, self._encrypted.sealed(f"{self._name}/{name}", json.dumps(rows[name])) if ours else ""]
         version = self._redis.run_script_here(_COMMIT, self._keys(), [self._version, MAX_BEHIND, *sent])
         if not version:
             return False
         copy.execute("DELETE FROM touched")
+        self._note(rows)
         self._version = version
         return True
 

@@ -63,7 +63,9 @@ class ReplicaRegistry:
         self._lease = Lease(state, _ENTRY + me.name, _FENCE, lease_s, clock=clock)
         self._stall = StallDetector(lease_s / RENEWALS_IN_A_LEASE, lambda: self._lease.is_held, clock)
         self._live: dict[str, Replica] = {}
-        self._gone: dict[tuple[str, int], anyio.Event] = {}
+        self._gone: dict[tuple[str, str], anyio.Event] = {}
+        self._clock = clock
+        self._entries_lost_until_s = float("-inf")
         self._reading = anyio.Lock()
         self._next_reading: asyncio.Task[None] | None = None
         self._lost: list[Callable[[], object]] = []
@@ -180,15 +182,21 @@ class ReplicaRegistry:
             replica = Replica.read(*read_holder(entry), self._keys)
             if replica is not None and replica.name == name:
                 found[name] = replica
+        now_s = self._clock()
+        if self.is_registered and self.me.name not in found:
+            # The shared state has lost what was in it: each replica has a while to register anew.
+            self._entries_lost_until_s = now_s + self.lease_s
+        if now_s < self._entries_lost_until_s:
+            found = {**self._live, **found}
         self._live = found
-        for (name, fence), gone in list(self._gone.items()):
-            if name not in found or found[name].fence != fence:
+        for (name, boot), gone in list(self._gone.items()):
+            if name not in found or found[name].boot != boot:
                 gone.set()
-                del self._gone[name, fence]
+                del self._gone[name, boot]
 
     async def until_gone(self, replica: Replica) -> None:
         """Return once the shared state says that this one is not alive any more."""
         current = self._live.get(replica.name)
-        if current is None or current.fence != replica.fence:
+        if current is None or current.boot != replica.boot:
             return
-        await self._gone.setdefault((replica.name, replica.fence), anyio.Event()).wait()
+        await self._gone.setdefault((replica.name, replica.boot), anyio.Event()).wait()

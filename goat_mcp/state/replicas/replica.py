@@ -22,10 +22,18 @@ class Replica:
     version: str
     fence: int = 0
     is_leaving: bool = False
+    boot: str = ""
+    """Of the process: the same if it registers again."""
 
     def entry(self, key: bytes) -> str:
         """What stands in the shared state, but for the fence. Signed: who can write there cannot redirect requests."""
-        facts = {"name": self.name, "url": self.url, "version": self.version, "leaving": self.is_leaving}
+        facts: dict[str, Any] = {
+            "name": self.name,
+            "url": self.url,
+            "version": self.version,
+            "leaving": self.is_leaving,
+        }
+        facts["boot"] = self.boot
         return json.dumps({**facts, "mac": _mac(facts, key)}, sort_keys=True)
 
     @classmethod
@@ -36,7 +44,7 @@ class Replica:
             mac = facts.pop("mac")
             if not any(hmac.compare_digest(mac, _mac(facts, key)) for key in keys):
                 return None
-            return cls(facts["name"], facts["url"], facts["version"], fence, facts["leaving"])
+            return cls(facts["name"], facts["url"], facts["version"], fence, facts["leaving"], facts.get("boot", ""))
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
 

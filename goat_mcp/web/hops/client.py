@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # loaded with the first hop
     import httpx2
 
 HOP_HEADER = "goat-hop"
+HOP_REFUSED_HEADER = "x-goat-mcp-hop-refused"
+"""In the answer to a hop that was not accepted: nothing of the request has been run."""
 HOP_PREFIX = "/replica"
 """In front of the path of a hop. Nothing that comes from outside has to get there."""
 CONNECT_S = 3.0
@@ -98,6 +100,11 @@ class HopClient:
             raise ReplicaUnreachable(to, f"no answer within {CONNECT_S:.0f} s", is_refused=False) from None
         except httpx2.TransportError:
             raise ReplicaLost(to) from None
+        if response.status_code == 403 and HOP_REFUSED_HEADER in response.headers:
+            await response.aclose()
+            raise ReplicaUnreachable(
+                to, "it takes this replica for another one, or has just registered anew", is_refused=False
+            )
         try:
             yield response
         except httpx2.TransportError:

@@ -15,7 +15,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
+
+from pydantic import TypeAdapter
 
 VALID_S = 30.0
 """How far the clocks of two machines may be apart, with the time that a request takes."""
@@ -51,6 +53,9 @@ class Hop:
         return json.dumps(vars(self), sort_keys=True).encode()
 
 
+_HOP = TypeAdapter(Hop)
+
+
 class HopKeys:
     """Signs with the first of the keys, and accepts all of them. Each is a secret of the installation."""
 
@@ -73,8 +78,8 @@ class HopKeys:
         if not any(hmac.compare_digest(_signature(key, text).encode(), shown) for key in self._keys):
             raise HopRefused("not signed with a key of this installation")
         try:
-            return Hop(**cast("dict[str, Any]", json.loads(text)))
-        except (ValueError, TypeError):
+            return _HOP.validate_json(text, strict=True)
+        except ValueError:
             raise HopRefused("of another version") from None
 
 

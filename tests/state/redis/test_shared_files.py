@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 from goat_mcp.state.redis.shared_files import SharedFiles
 from goat_mcp.state.redis.shared_state import SharedState
 from goat_mcp.state.trust.store import TrustStore
@@ -167,12 +169,35 @@ def test_redis_names_no_file_outside_its_group(
 ) -> None:
     one, other = two
     rules_of(one).add("anna", ["Bash(make)"])
+    files_of(other).look("rules")
     assert isinstance(one.shared, SharedState)
     redis, planted = one.shared.connection, name.format(tmp=tmp_path)
+    sealed = EncryptedText(one.shared.keys).sealed(f"rules/{planted}", "planted")
     redis.run_script_here(
-        "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", ["files:rules:content"], [planted, "planted"]
+        "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) redis.call('INCR', KEYS[2])",
+        ["files:rules:content", "files:rules:version"],
+        [planted, sealed],
     )
-    files_of(other).look("rules")
+    with pytest.raises(ToolError, match=r"not written with state\.key"):
+        files_of(other).look("rules")
 
     assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["rules", "rules"]
     assert texts(other) == ["Bash(make)"]
+
+
+@ONLY_SHARED
+def test_a_rule_that_no_server_has_written_is_refused(two: tuple[StateDirectory, StateDirectory]) -> None:
+    one, other = two
+    rules_of(one).add("anna", ["Bash(make)"])
+    assert isinstance(one.shared, SharedState)
+    line = json.dumps({"allow": "Bash", "principal": "anna"})
+    one.shared.connection.run_script_here(
+        "redis.call('HSET', KEYS[1], 'rules/scope.jsonl', ARGV[1]) redis.call('INCR', KEYS[2])",
+        ["files:rules:content", "files:rules:version"],
+        [line],
+    )
+
+    for state in two:
+        with pytest.raises(ToolError, match=r"not written with state\.key"):
+            files_of(state).look("rules")
+    assert (texts(one), texts(other)) == (["Bash(make)"], [])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 from goat_mcp.state.redis.shared_table import SharedTable
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, redis_server
 from tests.shared_states import shared_state
 
 SCHEMA = (
@@ -28,7 +30,7 @@ def tables(server: RedisServer) -> Generator[Callable[[], SharedTable]]:
 
     def table() -> SharedTable:
         connections.append(shared_state(server, "test").connection)
-        made.append(SharedTable(connections[-1], "notes", SCHEMA))
+        made.append(SharedTable(connections[-1], "notes", SCHEMA, EncryptedText(["k" * 40])))
         return made[-1]
 
     yield table
@@ -144,3 +146,48 @@ def test_without_redis_nothing_is_read_or_changed(server: RedisServer, tables: C
     finally:
         server.start()
     assert rows(table) == []
+
+
+def test_a_redis_that_was_restored_from_an_older_file_is_read_anew(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        connections = [shared_state(server, "test").connection for _ in range(2)]
+        one, other = (SharedTable(each, "notes", SCHEMA, EncryptedText(["k" * 40])) for each in connections)
+        put(one, "x", 1, "waiting")
+        rows(other)
+        server.ask("SAVE")
+        put(one, "x", 1, "approved")
+        server.stop()
+        server.start()
+        put(other, "y", 1, "new")
+
+        assert rows(one) == rows(other) == [("x", 1, "waiting"), ("y", 1, "new")]
+        for each in connections:
+            each.close_here()
+
+
+def test_a_row_that_no_server_has_written_is_refused(server: RedisServer, tables: Callable[[], SharedTable]) -> None:
+    table = tables()
+    put(table, "a", 1, "x")
+    row = '{"a": "a", "b": 1, "text": "planted"}'
+    server.ask("HSET", "{test}:table:notes:rows", '["a",1]', row)
+    server.ask("INCR", "{test}:table:notes:version")
+
+    with pytest.raises(ToolError, match=r"not written with state\.key"):
+        rows(tables())
+
+
+def test_servers_of_two_versions_keep_each_others_columns(server: RedisServer) -> None:
+    server.ask("FLUSHALL")
+    newer = tuple(one.replace("text TEXT", "text TEXT, more TEXT DEFAULT 'none'") for one in SCHEMA)
+    connections = [shared_state(server, "test").connection for _ in range(2)]
+    old, new = (
+        SharedTable(each, "notes", schema, EncryptedText(["k" * 40]))
+        for each, schema in zip(connections, (SCHEMA, newer), strict=True)
+    )
+    put(old, "a", 1, "x")
+    new.write_here(lambda copy: copy.execute("UPDATE notes SET more = 'some'"))
+    old.write_here(lambda copy: copy.execute("UPDATE notes SET text = 'y'"))
+
+    assert new.read_here(lambda copy: copy.execute("SELECT text, more FROM notes").fetchall()) == [("y", "some")]
+    for each in connections:
+        each.close_here()

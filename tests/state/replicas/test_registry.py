@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import anyio
@@ -25,7 +26,9 @@ def silent(event: str, **fields: Any) -> None:
 def registry(
     redis: RedisConnection, name: str, url: str = "", *, keys: tuple[bytes, ...] = KEYS, lease_s: float = 60.0
 ) -> ReplicaRegistry:
-    return ReplicaRegistry(redis, Replica(name, url or f"http://{name}:1", "1.0"), keys, lease_s, silent)
+    return ReplicaRegistry(
+        redis, Replica(name, url or f"http://{name}:1", "1.0", boot=secrets.token_hex(4)), keys, lease_s, silent
+    )
 
 
 def names(registry: ReplicaRegistry) -> list[str]:
