@@ -144,3 +144,63 @@ def test_without_redis_nothing_is_read_or_changed(server: RedisServer, tables: C
     finally:
         server.start()
     assert rows(table) == []
+
+
+def test_a_redis_that_was_set_back_is_what_counts_and_its_loss_is_settled_once(
+    server: RedisServer, tables: Callable[[], SharedTable]
+) -> None:
+    first = tables()
+    put(first, "open", 1, "granted")
+    server.ask("SAVE")
+    put(first, "open", 2, "lost")
+    assert rows(first) == [("open", 1, "granted"), ("open", 2, "lost")]
+    server.set_back()
+    settling = [
+        SharedTable(shared_state(server, "test").connection, "notes", SCHEMA, ["UPDATE notes SET text = text || '?'"])
+        for _ in range(3)
+    ]
+
+    for table in settling:
+        assert rows(table) == [("open", 1, "granted?")]
+    put(settling[0], "open", 3, "new")
+    assert rows(first) == rows(settling[2]) == [("open", 1, "granted?"), ("open", 3, "new")]
+
+
+def test_a_change_of_a_redis_that_was_set_back_meanwhile_is_made_again(
+    server: RedisServer, tables: Callable[[], SharedTable]
+) -> None:
+    """The version is the one that the copy has, and still others may have changed it before."""
+    one = tables()
+    put(one, "a", 1, "x")
+    server.ask("SAVE")
+    seen: list[int] = []
+
+    def work(copy: Any) -> None:
+        if not seen:
+            server.set_back()
+        seen.append(1)
+        copy.execute("UPDATE notes SET text = 'y'")
+
+    one.write_here(work)
+
+    assert rows(tables()) == [("a", 1, "y")]
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("row", ["junk", "[]", "7", '{"a": "a"}', '{"a": {}, "b": 1}'])
+def test_what_is_no_row_is_left_out(server: RedisServer, tables: Callable[[], SharedTable], row: str) -> None:
+    put(tables(), "a", 1, "x")
+    put(tables(), "a", 2, "y")
+    server.ask("HSET", "{test}:table:notes:rows", '["a", 1]', row, "junk", row)
+
+    assert rows(tables()) == [("a", 2, "y")]
+
+
+def test_many_calls_that_wait_look_at_one_mark(server: RedisServer, tables: Callable[[], SharedTable]) -> None:
+    table = tables()
+    put(table, "a", 1, "x")
+    first = table.mark()
+    asked = server.commands()
+
+    assert {table.mark() for _ in range(50)} == {first}
+    assert server.commands() - asked < 50
