@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import anyio
 import anyio.to_thread
@@ -145,7 +145,7 @@ class SharedFiles:
         (flat,) = found
         stored = dict(zip(flat[::2], flat[1::2], strict=True))
         opened = {name: self._opened(group, name, text) for name, text in stored.items()}
-        newest = {name: text for name, text in opened.items() if text is not None}
+        newest = {name: text for name, text in opened.items() if text is not None and _belongs(group, name)}
         here = self._files(group)
         for name, text in newest.items():
             if here.get(name) != text:
@@ -214,3 +214,14 @@ class SharedFiles:
 
     def _keys(self, group: str) -> list[str]:
         return [f"files:{group}:{part}" for part in ("version", "content", "lock")]
+
+
+def _belongs(group: str, name: str) -> bool:
+    """Whether it is a file of the group: who can write in Redis must not write elsewhere."""
+    if not name.isprintable():
+        return False
+    path = PurePosixPath(name)
+    return any(
+        len(path.parts) == len(PurePosixPath(pattern).parts) and ".." not in path.parts and path.match(pattern)
+        for pattern in GROUPS[group]
+    )

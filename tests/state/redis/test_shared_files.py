@@ -156,3 +156,23 @@ def test_an_edit_that_took_longer_than_its_lock_is_undone(
     assert "late" not in rules_of(one).path.read_text()
     files_of(one).look("rules")
     assert texts(one) == ["Bash(first)", "Bash(second)"]
+
+
+@ONLY_SHARED
+@pytest.mark.parametrize(
+    "name", ["../planted", "rules/../../planted", "{tmp}/planted", "rules/a\0.jsonl", "hooks.json"]
+)
+def test_redis_names_no_file_outside_its_group(
+    two: tuple[StateDirectory, StateDirectory], tmp_path: Path, name: str
+) -> None:
+    one, other = two
+    rules_of(one).add("anna", ["Bash(make)"])
+    assert isinstance(one.shared, SharedState)
+    redis, planted = one.shared.connection, name.format(tmp=tmp_path)
+    redis.run_script_here(
+        "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", ["files:rules:content"], [planted, "planted"]
+    )
+    files_of(other).look("rules")
+
+    assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["rules", "rules"]
+    assert texts(other) == ["Bash(make)"]
