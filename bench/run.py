@@ -44,6 +44,7 @@ SUBJECTS: Mapping[str, str] = {
     "growth_upstreams": "start, first list and one call with 1, 10 and 50 upstreams",
     "growth_clients": "one call with 1, 50 and 200 clients over HTTP",
     "replicas": "calls with 1, 2 and 3 replicas behind a balancer: rate, p95, CPU time and Redis commands of a call",
+    "sessions": "memory of an idle session and of an open stream, CPU time to notify one",
     "large_upstream": "the list of one upstream with 1,000 and 5,000 tools, against the direct list and mcp-hub",
 }
 LOAD_PER_CORE = 1.5

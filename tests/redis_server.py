@@ -18,7 +18,9 @@ STARTED_WITHIN_S = 30.0
 class RedisServer:
     """`url` stays the same over restarts."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, config: Path | None = None) -> None:
+        """With a `config` it is a Sentinel."""
+        self._config = config
         self._folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
@@ -42,7 +44,9 @@ class RedisServer:
     def start(self) -> None:
         program = shutil.which("redis-server") or shutil.which("valkey-server")
         assert program is not None
-        words = (program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._folder))
+        first = ("--save", "") if self._config is None else (str(self._config), "--sentinel")
+        listening = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder))
+        words = (program, *first, *listening)
         self._process = subprocess.Popen([*words, *self._options], stdout=subprocess.DEVNULL)
         until = time.monotonic() + STARTED_WITHIN_S
         while not self._answers():
@@ -92,11 +96,11 @@ class RedisServer:
 
 
 @contextmanager
-def redis_server(folder: Path, *options: str) -> Generator[RedisServer]:
+def redis_server(folder: Path, *options: str, config: Path | None = None) -> Generator[RedisServer]:
     """Skips the test if no Redis is installed."""
     if shutil.which("redis-server") is None and shutil.which("valkey-server") is None:
         pytest.skip("needs redis-server; make redis installs it")
-    server = RedisServer(folder, *options)
+    server = RedisServer(folder, *options, config=config)
     server.start()
     try:
         yield server

@@ -614,6 +614,25 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "that is only printed opens the page for everybody who has it.",
     ),
     _rule(
+        "R-HTTP-1c",
+        "A token of the identity provider counts if one of its keys has signed it with an algorithm for public keys, "
+        "for this issuer and audience, and it has not expired. Anything else is a 401 that says which of these failed. "
+        "No token reaches a tool, an upstream, the record or a log.",
+        "server/identity/jwt_tokens server/identity/provider_keys server/identity/challenge server/http/connections",
+        "server/identity/test_resource_server.py::test_* server/identity/test_provider_keys.py::test_* "
+        "server/identity/test_claims.py::test_* e2e/test_identities.py::test_*",
+        "A token that the provider has revoked counts until it expires. A stream that is open when its token expires "
+        "stays open.",
+    ),
+    _rule(
+        "R-HTTP-1d",
+        "Over HTTP people decide about their own calls, administrators about everybody's, with a token whose scope no "
+        "MCP client asks for.",
+        "server/identity/approvals_api gateway/approvals/viewer server/ui/app",
+        "server/identity/test_approvals.py::test_* server/identity/test_page_of_people.py::test_*",
+        "Which clients get that scope is decided by the provider.",
+    ),
+    _rule(
         "R-HTTP-2",
         "Host, Origin and content type are checked before anything else.",
         "server/http/guard",
@@ -640,6 +659,16 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "state/plans calls/permissions/plan_approval server/caller_identity files/changes/review "
         "files/memory agents/teams/coordinator",
         "server/test_two_principals.py::test_* server/http/test_http_principals.py::test_f13_02*",
+    ),
+    _rule(
+        "R-HTTP-3c",
+        "A server of several people runs no built-in tool that nobody has named, and with a directory for each "
+        "principal no path and no command reaches another one's.",
+        "gateway/build/tools files/workspace/personal_roots gateway/build/working_directories",
+        "server/identity/test_shared_server.py::test_* files/workspace/test_personal_roots.py::test_* "
+        "server/identity/test_two_users.py::test_*",
+        "All directories belong to the system's user that runs goat-mcp. Handlers of manifests and upstreams are the "
+        "operator's, and run as before.",
     ),
     _rule(
         "R-HTTP-4",

@@ -19,7 +19,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.output_capture import OutputPart
 from goat_mcp.state.replicas.registry import ReplicaRegistry
 from goat_mcp.state.replicas.replica import Replica
-from goat_mcp.web.hops.client import HopClient
+from goat_mcp.web.hops.client import HopClient, ReplicaLost
 
 PATH = "/tasks/"
 """Where replicas serve this."""
@@ -245,10 +245,10 @@ class RemoteWork:
     async def _ask(self, path: str, wait_s: float) -> None:
         try:
             now = await self.team.ask(path, self.record, wait_s)
-        except ToolError as problem:
-            if problem.code is not ErrorCode.OUTCOME_UNKNOWN:
-                raise
-            now = None  # it ended while it was asked
+        except ReplicaLost:
+            # Whether it has ended, its lease says.
+            message = f"the replica {self.record.replica}, which runs the task, has broken off its answer"
+            raise ToolError(ErrorCode.NETWORK, message, "Ask again in some seconds.") from None
         if now is None:
             self.lose()
         else:

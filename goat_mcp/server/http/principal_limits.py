@@ -99,8 +99,8 @@ class PrincipalRates:
     """`per_s` requests a second for each principal, in bursts of two seconds' worth; 0 is no limit."""
 
     per_s: float
-    spent: Counter[str] = field(default_factory=Counter[str])
-    """What each has spent here since other servers were last told."""
+    spent: Counter[str] | None = None
+    """What each has spent here since other servers were last told; None if there are no others."""
     _buckets: dict[str, TokenBucket] = field(default_factory=dict[str, TokenBucket])
 
     def spend(self, principal: str) -> float | None:
@@ -110,7 +110,8 @@ class PrincipalRates:
         if wait_s > MAX_QUEUE_S:
             bucket.spend(-1.0)
             return None
-        self.spent[principal] += 1
+        if self.spent is not None:
+            self.spent[principal] += 1
         return wait_s
 
     def spent_elsewhere(self, principal: str, requests: int) -> None:

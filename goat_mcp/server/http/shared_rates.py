@@ -7,13 +7,14 @@ for itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 
 import anyio
 
 from goat_mcp.core.errors import ToolError
-from goat_mcp.server.http.principal_limits import PrincipalRates
+from goat_mcp.server.http.principal_limits import MAX_BUCKETS, PrincipalRates
 from goat_mcp.state.redis.connection import Client, RedisConnection
 
 EVERY_S = 1.0
@@ -24,6 +25,7 @@ _KEY = "rates"
 class SharedRates:
     def __init__(self, rates: PrincipalRates, redis: RedisConnection) -> None:
         self._rates = rates
+        self._spent = rates.spent = Counter[str]()
         self._redis = redis
         self._totals: dict[str, int] = {}
         """What each principal had spent on all servers, as far as is known here."""
@@ -32,13 +34,15 @@ class SharedRates:
         """Until cancelled."""
         while True:
             await anyio.sleep(EVERY_S)
-            if self._rates.spent:
+            if self._spent:
                 await self.tell()
 
     async def tell(self) -> None:
         """Nothing is asked for principals that have spent nothing here."""
-        spent = dict(self._rates.spent)
-        self._rates.spent.clear()
+        spent = dict(self._spent)
+        self._spent.clear()
+        if len(self._totals) > MAX_BUCKETS:
+            self._totals.clear()
         key = self._redis.key(_KEY)
         try:
             totals = await self._redis.ask(partial(_add, key, spent))

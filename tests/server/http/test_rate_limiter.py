@@ -103,10 +103,11 @@ async def test_while_the_shared_state_is_away_each_server_counts_for_itself(tmp_
     with redis_server(tmp_path) as server:
         redis = shared_state(server, "rates").connection
         rates = PrincipalRates(5.0)
+        shared = SharedRates(rates, redis)
         server.stop()
         assert await statuses(PrincipalRateLimiter(answered, rates, needs_token=True), "a") == [200]
 
-        await SharedRates(rates, redis).tell()
+        await shared.tell()
 
         assert redis.problem
         assert not rates.spent

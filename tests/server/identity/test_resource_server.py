@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
+from mcp.server.auth.middleware.auth_context import get_access_token
 
+from goat_mcp.server.caller_identity import CallerIdentity
 from tests.openid_provider import OpenIdProvider, openid_provider, rsa_key
 from tests.server.identity.guarded_goat import OPERATORS, GuardedGoat, guarded_goat
 
@@ -262,3 +264,26 @@ async def test_the_token_reaches_no_tool_no_record_and_no_file(
     everywhere = [json.dumps(told), refused.text, str(refused.headers), goat.files(), *capfd.readouterr()]
     assert [where for where in everywhere if signature in where or token in where] == []
     assert '"user:ada"' in goat.files()
+
+
+@pytest.mark.parametrize("ours", [True, False])
+async def test_no_handler_sees_the_token(
+    goat: GuardedGoat, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch, ours: bool
+) -> None:
+    seen: list[dict[str, str]] = []
+    found = CallerIdentity.of
+
+    def noting(self: CallerIdentity, ctx: Any) -> Any:
+        seen.append(dict(ctx.request.headers))
+        held = get_access_token()
+        assert held is not None and held.token == ""
+        return found(self, ctx)
+
+    monkeypatch.setattr(CallerIdentity, "of", noting)
+    token = OPERATORS if ours else provider.token(AUDIENCE)
+
+    await goat.call(token, "Bash", command="true")
+    await goat.call(token, "Bash", command="true")  # by the fast path
+
+    assert len(seen) >= 2
+    assert all("authorization" not in headers and token not in str(headers) for headers in seen)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from goat_mcp.catalog.builtin_contracts import builtin_contracts
@@ -129,6 +131,7 @@ async def test_commands_run_in_a_sandbox_or_not_at_all(goat: GuardedGoat, provid
     answer = await goat.call(bob, "Bash", command=f"echo begun; cat {shared}/*/note.txt; touch mine; ls")
 
     sandbox = await goat.gateway.services.sandbox().state("s", "user:bob")
+    assert sandbox.wanted == "required"
     text = json.dumps(answer)
     if sandbox.name == "none":
         assert answer["isError"] and "E_SANDBOX" in text and "begun" not in text
@@ -142,6 +145,54 @@ async def test_the_operator_works_in_the_directory_that_holds_all(goat: GuardedG
     answer = await goat.call(OPERATORS, "Grep", pattern="secret", output_mode="content")
 
     assert "ada's secret" in json.dumps(answer)
+
+
+async def test_a_principal_that_asks_for_much_does_not_hold_up_another(
+    provider: OpenIdProvider, tmp_path: Path
+) -> None:
+    limits = {"concurrent_calls": 3, "concurrent_calls_in_all": 4, "calls_per_s": 0, "sessions": 8}
+    ada, bob = (provider.token(AUDIENCE, sub=sub) for sub in ("ada", "bob"))
+    async with (
+        guarded_goat(tmp_path, identity(provider, tools=["Bash", "TodoWrite"]), limits=limits) as goat,
+        anyio.create_task_group() as group,
+    ):
+        for _ in range(40):
+            group.start_soon(partial(goat.call, ada, "Bash", command="sleep 300", timeout=600_000))
+        with anyio.fail_after(60):
+            while len(goat.gateway.pipeline.slots.permits) < limits["concurrent_calls"]:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            answers = [await goat.call(bob, "TodoWrite", todos=[]) for _ in range(20)]
+
+        assert not any(answer["isError"] for answer in answers)
+        assert {permit.ctx.principal for permit in goat.gateway.pipeline.slots.permits} == {"user:ada"}
+        group.cancel_scope.cancel()
+
+
+async def test_sessions_of_one_principal_leave_room_for_another(provider: OpenIdProvider, tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    async with guarded_goat(tmp_path, identity(provider), limits={"sessions": 8, "calls_per_s": 0}) as goat:
+
+        async def opened(sub: str) -> tuple[int, str]:
+            headers = {
+                "Authorization": f"Bearer {provider.token(AUDIENCE, sub=sub)}",
+                "Accept": "application/json, text/event-stream",
+            }
+            answer = await goat.http.post(goat.url, json=body, headers=headers)
+            return answer.status_code, answer.headers.get("mcp-session-id", "")
+
+        bobs = await opened("bob")
+        adas = [await opened("ada") for _ in range(30)]
+        again = await opened("bob")
+        headers = {
+            "Authorization": f"Bearer {provider.token(AUDIENCE, sub='bob')}",
+            "Accept": "application/json, text/event-stream",
+            "Mcp-Session-Id": bobs[1],
+        }
+        ping = await goat.http.post(goat.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+
+    assert {status for status, _ in (bobs, again, *adas)} == {200}
+    assert ping.status_code == 200  # the flood has ended sessions of its own sender alone
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ class Cluster:
             "args": arguments,
             "env": {"PYTHONPATH": str(REPOSITORY)},
             "allow": ["elicitation"],
+            "share": False,  # its process ends with the replica of the call: who owns one for all has tests of its own
         }
         upstreams = own / "upstreams.json"
         upstreams.write_text(json.dumps({"mcpServers": {"effects": entry}}))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -16,6 +18,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.redis import connection as module
 from goat_mcp.state.redis.address import parsed_address
 from goat_mcp.state.redis.connection import MAX_AT_A_TIME, RedisConnection
+from tests.free_port import free_port
 from tests.redis_server import RedisServer, redis_server
 
 pytestmark = pytest.mark.anyio
@@ -176,7 +179,7 @@ async def test_a_redis_over_tls_is_trusted_by_its_certificate(tmp_path: Path) ->
         blob.write_to_path(str(tmp_path / f"{name}.pem"))
     certificate.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
     with redis_server(tmp_path) as server:
-        port = server.port + 1
+        port = free_port()
         files = {"tls-cert-file": "cert.pem", "tls-key-file": "key.pem", "tls-ca-cert-file": "ca.pem"}
         for option, file in files.items():
             server.ask("CONFIG", "SET", option, str(tmp_path / file))
@@ -191,3 +194,16 @@ async def test_a_redis_over_tls_is_trusted_by_its_certificate(tmp_path: Path) ->
 
         await trusting.close()
         await wary.close()
+
+
+def test_without_state_url_nothing_of_redis_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import sys; from goat_mcp.gateway.gateway import Gateway; from goat_mcp.settings.settings import Settings; "
+        "from goat_mcp.calls.permissions.mode import Approval; Gateway(Settings(), approval=Approval.DENY); "
+        "print([name for name in sys.modules if name.split('.')[0] == 'redis' or 'state.redis.' in name])"
+    )
+    environ = {**os.environ, "GOAT_MCP_STATE_DIR": str(tmp_path / "state")}
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
+
+    assert done.stdout.strip() == "['goat_mcp.state.redis.shared_state']"

@@ -191,7 +191,16 @@ def _content(server: RedisServer, *names_and_texts: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../../evil", "rules/../../../evil", "{tmp}/evil", "rules/.evil.jsonl", "rules/a/evil.jsonl", "trust.json"]
+    "name",
+    [
+        "../../evil",
+        "rules/../../../evil",
+        "{tmp}/evil",
+        "rules/.evil.jsonl",
+        "rules/a/evil.jsonl",
+        "rules/a\0.jsonl",
+        "trust.json",
+    ],
 )
 def test_nothing_is_written_outside_the_files_of_a_group(
     written: tuple[StateDirectory, Path], server: RedisServer, name: str
