@@ -60,6 +60,12 @@ class RedisServer:
             self._process.wait()
             self._process = None
 
+    def set_back(self) -> None:
+        """End it, and start it with what was there at the last `SAVE`. What came after is lost."""
+        self.stop()
+        self.start()
+        (self._folder / "dump.rdb").unlink()
+
     def ask(self, *words: str) -> str:
         """One command in a connection of its own, as Redis answers it."""
         return self.ask_bytes(*(word.encode() for word in words)).decode()

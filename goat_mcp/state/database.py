@@ -70,10 +70,20 @@ class Table(Protocol):
     def close(self) -> None: ...
 
 
-def open_table(state: StateDirectory, warn: Warn, file_name: str, name: str, schema: Sequence[str]) -> Table:
-    """The table `name` that `schema` makes: of this machine in a file, or of all servers that share a state."""
+def open_table(
+    state: StateDirectory,
+    warn: Warn,
+    file_name: str,
+    name: str,
+    schema: Sequence[str],
+    after_loss: Sequence[str] = (),
+) -> Table:
+    """The table `name` that `schema` makes: of this machine in a file, or of all servers that share a state.
+
+    `after_loss`: SQL that makes harmless what an earlier state of the rows would grant. A shared state may be set back.
+    """
     if state.shared is not None:
-        return state.shared.table(name, schema)
+        return state.shared.table(name, schema, after_loss)
     return Database(state, warn, file_name=file_name, schema=schema)
 
 

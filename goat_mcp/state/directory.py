@@ -27,8 +27,8 @@ class Shared(Protocol):
         """Names this machine among them."""
         ...
 
-    def table(self, name: str, schema: Sequence[str]) -> Any:
-        """A `database.Table`."""
+    def table(self, name: str, schema: Sequence[str], after_loss: Sequence[str] = ()) -> Any:
+        """A `database.Table`. `after_loss`: SQL for rows whose last changes the shared state may have lost."""
         ...
 
     def editing(self, folder: Path, group: str) -> AbstractContextManager[None]: ...

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.deploy.balancers import BALANCERS, Balancer
+from goat_mcp.server.http.server import KEPT_FOR_BALANCER_S
+from tests.deploy.balancers import BALANCERS, HAPROXY, NGINX, Balancer
 
 
 @pytest.mark.parametrize("balancer", BALANCERS, ids=lambda one: one.name)
@@ -19,3 +21,18 @@ def test_the_balancer_takes_its_configuration_and_not_a_broken_one(balancer: Bal
 
     assert subprocess.run(balancer.check(program, good), capture_output=True, timeout=60).returncode == 0
     assert subprocess.run(balancer.check(program, broken), capture_output=True, timeout=60).returncode != 0
+
+
+def test_a_replica_keeps_idle_connections_longer_than_the_balancers_do() -> None:
+    """nginx keeps those to its upstreams for 60 s, if nothing else is said."""
+    kept_s = re.findall(r"timeout http-keep-alive (\d+)s", HAPROXY.config.read_text())
+
+    assert "keepalive_timeout" not in NGINX.config.read_text()
+    assert [int(seconds) < KEPT_FOR_BALANCER_S for seconds in (*kept_s, 60)] == [True, True]
+
+
+def test_a_replica_that_leaves_keeps_the_calls_that_it_has() -> None:
+    """The balancer only sends nothing new to a replica whose probe says 503."""
+    settings = [line for line in HAPROXY.config.read_text().splitlines() if not line.lstrip().startswith("#")]
+
+    assert [line for line in settings if "shutdown-sessions" in line] == []

@@ -24,6 +24,13 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS approvals_by_end ON approvals (coalesce(decided_at_s, at_s)) WHERE status != 'waiting'",
     "CREATE INDEX IF NOT EXISTS approvals_by_use ON approvals (used_by)",
 )
+AFTER_LOSS = (
+    "UPDATE approvals SET status = 'expired', call_id = '' "
+    "WHERE kind = 'call' AND status = 'approved' AND used_by = ''",
+    "UPDATE approvals SET verdict = json_set(verdict, '$.taken_back', json('true')) "
+    "WHERE kind = 'call' AND status = 'approved' AND NOT json_extract(verdict, '$.remember')",
+)
+"""Nobody goes by an approval that may have been used since, or by a grant that may have been taken back since."""
 COLUMNS = "id, request, at_s, status, verdict, decided_at_s, decided_by, call_id, process, used_by, used_at_s"
 
 

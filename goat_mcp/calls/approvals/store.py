@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.calls.approvals.approval_rows import COLUMNS, SCHEMA, from_row, insert_row
+from goat_mcp.calls.approvals.approval_rows import AFTER_LOSS, COLUMNS, SCHEMA, from_row, insert_row
 from goat_mcp.calls.approvals.record import Approval, DecidedBefore, Kind, Request, Status, Verdict
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.process_table import ProcessNames
@@ -38,7 +38,7 @@ class ApprovalStore:
     """All records of the user. Blocking: on an event loop, in a thread. Raises `ToolError(IO)` if the file fails."""
 
     def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
-        self._database = open_table(state, warn, FILE_NAME, "approvals", SCHEMA)
+        self._database = open_table(state, warn, FILE_NAME, "approvals", SCHEMA, AFTER_LOSS)
         self.processes = ProcessNames("" if state.shared is None else state.shared.machine)
 
     @property

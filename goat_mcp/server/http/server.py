@@ -45,7 +45,8 @@ if TYPE_CHECKING:  # loaded if there is a provider
     from goat_mcp.server.identity.resource_server import ResourceServer
 
 GRACEFUL_SHUTDOWN_S = 1
-KEPT_IDLE_S = 65
+KEPT_IDLE_S = 5
+KEPT_FOR_BALANCER_S = 65
 """Longer than load balancers keep a connection that says nothing (60 s): a request must not meet its end."""
 SESSION_IDLE_TIMEOUT_S = 1800.0
 WAITING_CONNECTIONS = 1024
@@ -124,7 +125,14 @@ class UvicornServer(uvicorn.Server):
         yield
 
 
-def guarded_server(app: ASGIApp, shares: FairShares, limits: LimitSettings, *, has_lifespan: bool) -> UvicornServer:
+def guarded_server(
+    app: ASGIApp,
+    shares: FairShares,
+    limits: LimitSettings,
+    *,
+    has_lifespan: bool,
+    kept_idle_s: int = KEPT_IDLE_S,
+) -> UvicornServer:
     """`app` behind the limits of connections, heads and bodies (R-HTTP-4)."""
     connections = Connections(shares, header_deadline_s=limits.header_deadline_s, body_bytes=limits.body_bytes)
     config = uvicorn.Config(
@@ -136,7 +144,7 @@ def guarded_server(app: ASGIApp, shares: FairShares, limits: LimitSettings, *, h
         access_log=False,
         server_header=False,
         backlog=ACCEPTED_AT_A_TIME,
-        timeout_keep_alive=KEPT_IDLE_S,
+        timeout_keep_alive=kept_idle_s,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
     )
     return UvicornServer(config)
@@ -307,7 +315,13 @@ class HttpServer:
         assert self._socket is not None, "bind() comes first"
         try:
             self._connections = self._shares(possible_connections(self.limits.connections))
-            self._server = guarded_server(self.app(self.port), self._connections, self.limits, has_lifespan=True)
+            self._server = guarded_server(
+                self.app(self.port),
+                self._connections,
+                self.limits,
+                has_lifespan=True,
+                kept_idle_s=KEPT_FOR_BALANCER_S if self.public_hosts else KEPT_IDLE_S,
+            )
             where = self.address.socket_path
             on_listening(f"unix:{where}" if where else f"{self.origin}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])

@@ -46,11 +46,6 @@ def check_installed() -> None:
         )
 
 
-RUN = "local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')"
-"""Begins scripts that count versions: which Redis answers. One that was restored or has taken over counts again what
-another one has counted."""
-
-
 class RedisConnection:
     """For one event loop. All keys begin with one hash tag, so that a script may use several of them in a cluster."""
 

@@ -34,6 +34,16 @@ class EncryptedText:
             return None
         return text if of == name else None
 
+    def is_old(self, name: str, sealed: str) -> bool:
+        """Whether it can be read, and another key than the first one has made it."""
+        return (
+            len(self._keys) > 1 and self.opened(name, sealed) is not None and self._first.opened(name, sealed) is None
+        )
+
+    @cached_property
+    def _first(self) -> EncryptedText:
+        return EncryptedText(self._keys[:1])
+
     @cached_property
     def _fernet(self) -> MultiFernet:
         from cryptography.fernet import Fernet, MultiFernet

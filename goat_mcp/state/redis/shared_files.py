@@ -3,6 +3,9 @@
 Readers look at their own file, as ever. Whoever edits holds a lock in Redis, gets the newest version of the group of
 files before, and sends what was changed after it: of two servers that edit at the same time none loses what the other
 wrote. The others hear of it and get it, and look every half minute anyway (design/0032).
+
+These files allow commands and name programs, so Redis is not believed about them: it holds them sealed with the state
+key, and only under names that belong to their group.
 """
 
 from __future__ import annotations
@@ -13,14 +16,17 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ToolError
 from goat_mcp.state.private_file import write_private
-from goat_mcp.state.redis.connection import RUN, RedisConnection
+from goat_mcp.state.redis.connection import RedisConnection
 from goat_mcp.state.redis.encrypted_text import EncryptedText
 
 GROUPS = {
@@ -37,19 +43,16 @@ LOCK_LASTS_S = 15.0
 LOCK_WAIT_S = 10.0
 _AGAIN_S = 0.02
 _RETRY_S = 2.0
-_NEWER = f"""{RUN}
-local version = redis.call('GET', KEYS[1])
-version = version and (run .. ':' .. version) or '0'
-if version == ARGV[1] then return {{version}} end
-return {{version, redis.call('HGETALL', KEYS[2])}}
+_NEWER = """
+local version = redis.call('GET', KEYS[1]) or '0'
+if version == ARGV[1] then return {version} end
+return {version, redis.call('HGETALL', KEYS[2])}
 """
-_SEND = f"""{RUN}
+_SEND = """
 if redis.call('GET', KEYS[3]) ~= ARGV[1] then return '' end
-local version = tonumber(redis.call('GET', KEYS[1]) or 0) + 1
-if version == 1 then
-  local now = redis.call('TIME')
-  version = tonumber(now[1]) * 1000000 + tonumber(now[2])
-end
+local now = redis.call('TIME')
+local version = (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) + 1
+version = math.max(version, tonumber(now[1]) * 1000000 + tonumber(now[2]))
 local text = string.format('%.0f', version)
 redis.call('SET', KEYS[1], text)
 for i = 2, #ARGV, 3 do
@@ -59,8 +62,9 @@ for i = 2, #ARGV, 3 do
     redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])
   end
 end
-return run .. ':' .. text
+return text
 """
+# Versions are times: an edit in a Redis that was restored from an old file is newer than all that anybody knows.
 _UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
@@ -72,14 +76,17 @@ class SharedFiles:
         self._encrypted = encrypted
         self._folder = folder
         self._mutex = threading.RLock()
-        self._known: dict[str, str] = {}
+        self._known: dict[str, int] = {}
         """The version of each group that lies in the folder."""
         self._sent: dict[str, dict[str, str]] = {}
         """Its files as Redis has them, by name."""
+        self._unreadable: dict[str, list[str]] = {}
+        """What Redis has that our keys have not sealed: files of these names stay as they are."""
+        self._is_resealed = False
 
     @contextmanager
-    def editing(self, group: str) -> Generator[None]:
-        """Alone with the newest version of a group; what the block has changed is sent at its end.
+    def editing(self, group: str, *, anew: bool = False) -> Generator[None]:
+        """Alone with the newest version of a group; what the block has changed is sent at its end, all of it if `anew`.
 
         Raises `OSError` if that cannot be done; then the files are as they were.
         """
@@ -91,9 +98,13 @@ class SharedFiles:
                 raise OSError(errno.EIO, problem.message) from None
             try:
                 self._pull(group)
+                if unreadable := self._unreadable[group]:
+                    raise OSError(errno.EACCES, f"state.key of this server did not seal {unreadable[0]} in Redis")
                 before = self._files(group)
-                yield
+                if anew:
+                    self._sent[group] = {}
                 try:
+                    yield
                     self._send(group, token)
                 except BaseException:
                     self._restore(group, before)
@@ -106,14 +117,23 @@ class SharedFiles:
     def look(self, group: str) -> bool:
         """Get the newest version of a group. Returns whether that was another one. Raises `ToolError(IO)`, `OSError`.
 
-        A Redis that has lost everything gets what is here.
+        A Redis that has lost everything, or has an older version than this server, gets what is here.
         """
         with self._mutex:
-            was = self._known.get(group)
-            if self._pull(group) == "0" and self._files(group):
+            was = self._known.get(group, 0)
+            if not self._pull(group) and not self._unreadable[group]:
                 with self.editing(group):
                     pass
-            return was != self._known.get(group)
+            return was != self._known.get(group, 0)
+
+    def reseal(self) -> None:
+        """Seal again what an earlier key has sealed: that key goes. Raises `ToolError(IO)`, `OSError`."""
+        for group in GROUPS:
+            stored = self._redis.ask_here(partial(_stored, self._redis.key(self._keys(group)[1])))
+            is_old = any(self._encrypted.is_old(_name(group, name), text) for name, text in stored.items())
+            if is_old and not self._unreadable.get(group):
+                with self.editing(group, anew=True):
+                    pass
 
     async def follow(self) -> None:
         """Get what other servers change, until cancelled."""
@@ -133,32 +153,43 @@ class SharedFiles:
     async def _look_at_all(self) -> None:
         for group in GROUPS:
             await anyio.to_thread.run_sync(self.look, group, abandon_on_cancel=True)
+        if not self._is_resealed:
+            # Once: while servers still have different first keys they would seal in turns for ever.
+            await anyio.to_thread.run_sync(self.reseal, abandon_on_cancel=True)
+            self._is_resealed = True
 
-    def _pull(self, group: str) -> str:
-        """Returns the version in Redis, `0` if there is none."""
-        version, *found = self._redis.run_script_here(_NEWER, self._keys(group)[:2], [self._known.get(group, "")])
-        if version == "0":
-            self._sent[group] = {}
-        if version == "0" or not found:
-            return version
-        (flat,) = found
-        stored = dict(zip(flat[::2], flat[1::2], strict=True))
-        newest = {name: self._opened(group, name, text) for name, text in stored.items()}
+    def _pull(self, group: str) -> bool:
+        """Take what is in Redis. False if that is nothing, or older than what is here: then it is only looked at."""
+        known = self._known.get(group, 0)
+        answer, *found = self._redis.run_script_here(_NEWER, self._keys(group)[:2], [known])
+        version = int(answer) if answer.isdecimal() else 0
+        if version and version == known:
+            return True
+        flat: list[str] = found[0] if found else []
+        stored = {name: text for name, text in zip(flat[::2], flat[1::2], strict=True) if _belongs(group, name)}
+        opened = {name: self._encrypted.opened(_name(group, name), text) for name, text in stored.items()}
+        newest = {name: text for name, text in opened.items() if text is not None}
+        self._unreadable[group] = sorted(stored.keys() - newest.keys())
+        self._sent[group] = newest
         here = self._files(group)
+        if (not version or version < known) and here != newest:
+            return False
         for name, text in newest.items():
             if here.get(name) != text:
                 self._keep_first(group, name)
                 self._write(name, text)
-        for name in here.keys() - newest.keys():
+        for name in here.keys() - stored.keys():
             self._keep_first(group, name)
             (self._folder / name).unlink(missing_ok=True)
-        self._known[group], self._sent[group] = version, newest
-        return version
+        self._known[group] = version
+        return True
 
     def _send(self, group: str, token: str) -> None:
         here, before = self._files(group), self._sent.get(group, {})
         changed = [
-            (name, "here", self._sealed(group, name, text)) for name, text in here.items() if before.get(name) != text
+            (name, "here", self._encrypted.sealed(_name(group, name), text))
+            for name, text in here.items()
+            if before.get(name) != text
         ]
         changed += [(name, "gone", "") for name in before.keys() - here.keys()]
         if not changed:
@@ -167,22 +198,8 @@ class SharedFiles:
         version = self._redis.run_script_here(_SEND, self._keys(group), [token, *flat])
         if not version:
             raise OSError(errno.EIO, f"another server changes {group}, and this one took too long; try again")
-        self._known[group], self._sent[group] = version, here
+        self._known[group], self._sent[group] = int(version), here
         self._redis.ask_here(lambda client: client.publish(self._redis.key(CHANNEL), group))
-
-    def _sealed(self, group: str, name: str, text: str) -> str:
-        return self._encrypted.sealed(f"{group}/{name}", text)
-
-    def _opened(self, group: str, name: str, text: str) -> str:
-        """Raises `ToolError(IO)` for what no server with our key has written: then all of the group stays as it is."""
-        opened = self._encrypted.opened(f"{group}/{name}", text) if _belongs(group, name) else None
-        if opened is None:
-            raise ToolError(
-                ErrorCode.IO,
-                f"{name[:80]!r} in the shared state was not written with state.key or state.previous_key",
-                "Give all servers the same state.key; if they have it, somebody else has written there.",
-            )
-        return opened
 
     def _restore(self, group: str, before: dict[str, str]) -> None:
         for name in self._files(group).keys() - before.keys():
@@ -222,12 +239,19 @@ class SharedFiles:
         return [f"files:{group}:{part}" for part in ("version", "content", "lock")]
 
 
+def _name(group: str, name: str) -> str:
+    """What a file is sealed under: the text of one is no text for another."""
+    return f"{group}/{name}"
+
+
 def _belongs(group: str, name: str) -> bool:
-    """Whether it is a file of the group: who can write in Redis must not write elsewhere."""
-    if not name.isprintable():
+    """Whether a file of this group may have the name: nothing else is written because Redis says so."""
+    parts = name.split("/")
+    if any(part.startswith(".") or "\\" in part or ":" in part or "\0" in part for part in parts):
         return False
-    path = PurePosixPath(name)
-    return any(
-        len(path.parts) == len(PurePosixPath(pattern).parts) and ".." not in path.parts and path.match(pattern)
-        for pattern in GROUPS[group]
-    )
+    patterns = (pattern.split("/") for pattern in GROUPS[group])
+    return any(len(parts) == len(pattern) and all(map(fnmatchcase, parts, pattern)) for pattern in patterns)
+
+
+def _stored(key: str, client: Any) -> dict[str, str]:
+    return client.hgetall(key)

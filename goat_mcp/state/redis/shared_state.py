@@ -81,11 +81,10 @@ class SharedState:
         """Names this machine, or container, among those that share the state."""
         return socket.gethostname()
 
-    def table(self, name: str, schema: Sequence[str]) -> SharedTable:
-        from goat_mcp.state.redis.encrypted_text import EncryptedText
+    def table(self, name: str, schema: Sequence[str], after_loss: Sequence[str] = ()) -> SharedTable:
         from goat_mcp.state.redis.shared_table import SharedTable
 
-        return SharedTable(self.connection, name, schema, EncryptedText(self.keys))
+        return SharedTable(self.connection, name, schema, after_loss)
 
     def files(self, folder: Path) -> SharedFiles:
         """Those in a state directory: this process has one."""

@@ -11,8 +11,10 @@ from goat_mcp.calls.approvals.record import DecidedBefore, Kind, Request, Status
 from goat_mcp.calls.approvals.store import ApprovalStore
 from goat_mcp.core.errors import ToolError
 from goat_mcp.gateway.approvals.queue import ApprovalQueue
+from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.redis.shared_state import SharedState
-from tests.shared_states import States
+from tests.redis_server import redis_server
+from tests.shared_states import States, shared_state
 
 pytestmark = pytest.mark.parametrize("states", ["shared"], indirect=True)
 CALL = Request(Kind.CALL, "subject", "Bash: make", "anna", session="1-2@here/principal:anna", expires_at_s=4e9)
@@ -115,3 +117,24 @@ def test_a_session_that_every_server_serves_has_its_grants_on_each(stores: list[
     one, other, _ = stores
     assert one.processes.of_session("principal:anna") == other.processes.of_session("principal:anna")
     assert one.processes.of_session("session:1") != other.processes.of_session("session:1")
+
+
+def test_an_approval_is_not_used_again_after_redis_was_set_back(tmp_path: Path, states: States) -> None:
+    """Nor does a grant count that may have been taken back since."""
+    del states  # this Redis is one of its own
+    with redis_server(tmp_path) as server:
+        store = ApprovalStore(StateDirectory(tmp_path / "1", shared_state(server, "p")))
+        once, granted, open = (store.add(CALL, f"call-{n}") for n in range(3))
+        store.decide(once.id, Verdict(True), "page")
+        store.decide(granted.id, Verdict(True, "session", ("Bash(make)",)), "page")
+        assert store.use(granted.id, "call-1") is not None
+        server.ask("SAVE")
+        assert store.use(once.id, "call-0") is not None
+        server.set_back()
+        other = ApprovalStore(StateDirectory(tmp_path / "2", shared_state(server, "p")))
+
+        assert other.use(once.id, "call-9") is None
+        assert store.find(once.id).status is Status.EXPIRED
+        assert other.granted("anna", CALL.session) == []
+        assert [one.id for one in store.waiting()] == [open.id]
+        assert store.decide(open.id, Verdict(True), "page").status is Status.APPROVED

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -143,16 +143,16 @@ def test_a_redis_that_has_lost_everything_gets_it_again_and_one_that_is_away_ref
 
 
 @ONLY_SHARED
-def test_an_edit_that_took_longer_than_its_lock_is_undone(
-    two: tuple[StateDirectory, StateDirectory], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_that_took_longer_than_its_lock_is_undone(two: tuple[StateDirectory, StateDirectory]) -> None:
     one, other = two
     rules_of(one).add("anna", ["Bash(first)"])
-    monkeypatch.setattr("goat_mcp.state.redis.shared_files.LOCK_LASTS_S", 0.05)
+    assert isinstance(one.shared, SharedState)
+    redis = one.shared.connection
 
     with pytest.raises(OSError, match="took too long"), one.editing("rules"):
         with rules_of(one).path.open("a") as file:
             file.write("late")
+        redis.ask_here(lambda client: client.delete(redis.key("files:rules:lock")))  # its time is over
         rules_of(other).add("anna", ["Bash(second)"])
 
     assert "late" not in rules_of(one).path.read_text()
@@ -161,43 +161,115 @@ def test_an_edit_that_took_longer_than_its_lock_is_undone(
 
 
 @ONLY_SHARED
-@pytest.mark.parametrize(
-    "name", ["../planted", "rules/../../planted", "{tmp}/planted", "rules/a\0.jsonl", "hooks.json"]
-)
-def test_redis_names_no_file_outside_its_group(
-    two: tuple[StateDirectory, StateDirectory], tmp_path: Path, name: str
-) -> None:
+def test_an_edit_that_fails_changes_nothing(two: tuple[StateDirectory, StateDirectory]) -> None:
     one, other = two
-    rules_of(one).add("anna", ["Bash(make)"])
+    rules_of(one).add("anna", ["Bash(first)"])
+
+    with pytest.raises(ZeroDivisionError), one.editing("rules"):
+        rules_of(one).path.write_text("")
+        raise ZeroDivisionError
+    rules_of(one).add("anna", ["Bash(second)"])
+
     files_of(other).look("rules")
-    assert isinstance(one.shared, SharedState)
-    redis, planted = one.shared.connection, name.format(tmp=tmp_path)
-    sealed = EncryptedText(one.shared.keys).sealed(f"rules/{planted}", "planted")
-    redis.run_script_here(
-        "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) redis.call('INCR', KEYS[2])",
-        ["files:rules:content", "files:rules:version"],
-        [planted, sealed],
-    )
-    with pytest.raises(ToolError, match=r"not written with state\.key"):
-        files_of(other).look("rules")
-
-    assert [path.parent.name for path in tmp_path.rglob("*") if path.is_file()] == ["rules", "rules"]
-    assert texts(other) == ["Bash(make)"]
+    assert texts(other) == texts(one) == ["Bash(first)", "Bash(second)"]
 
 
-@ONLY_SHARED
-def test_a_rule_that_no_server_has_written_is_refused(two: tuple[StateDirectory, StateDirectory]) -> None:
-    one, other = two
-    rules_of(one).add("anna", ["Bash(make)"])
-    assert isinstance(one.shared, SharedState)
-    line = json.dumps({"allow": "Bash", "principal": "anna"})
-    one.shared.connection.run_script_here(
-        "redis.call('HSET', KEYS[1], 'rules/scope.jsonl', ARGV[1]) redis.call('INCR', KEYS[2])",
-        ["files:rules:content", "files:rules:version"],
-        [line],
-    )
+@pytest.fixture
+def written(server: RedisServer, tmp_path: Path) -> Generator[tuple[StateDirectory, Path]]:
+    """A server's folder, deep enough to leave it, and a Redis in which somebody else has written."""
+    server.ask("FLUSHALL")
+    shared = shared_state(server, "t")
+    state = StateDirectory(tmp_path / "up" / "state", shared)
+    rules_of(state).add("anna", ["Bash(make)"])
+    yield state, tmp_path
+    shared.connection.close_here()
 
-    for state in two:
-        with pytest.raises(ToolError, match=r"not written with state\.key"):
-            files_of(state).look("rules")
-    assert (texts(one), texts(other)) == (["Bash(make)"], [])
+
+def _content(server: RedisServer, *names_and_texts: str) -> None:
+    server.ask("HSET", "{t}:files:rules:content", *names_and_texts)
+    server.ask("INCR", "{t}:files:rules:version")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../evil",
+        "rules/../../../evil",
+        "{tmp}/evil",
+        "rules/.evil.jsonl",
+        "rules/a/evil.jsonl",
+        "rules/a\0.jsonl",
+        "trust.json",
+    ],
+)
+def test_nothing_is_written_outside_the_files_of_a_group(
+    written: tuple[StateDirectory, Path], server: RedisServer, name: str
+) -> None:
+    state, folder = written
+    name = name.replace("{tmp}", str(folder))
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    _content(server, name, EncryptedText(["k" * 40]).sealed(f"rules/{name}", "evil"))
+
+    files_of(state).look("rules")
+    assert {path for path in folder.rglob("*") if path.is_file()} == before
+    assert texts(state) == ["Bash(make)"]
+
+
+@pytest.mark.parametrize("text", ['{"allow": "Bash(rm)", "principal": "anna"}', "\u2713", "", "sealed elsewhere"])
+def test_what_the_state_key_has_not_sealed_is_not_believed_and_stops_nobody(
+    written: tuple[StateDirectory, Path], server: RedisServer, text: str
+) -> None:
+    state, _ = written
+    name = rules_of(state).path.relative_to(state.path).as_posix()
+    sealed = EncryptedText(["x" * 40]).sealed(f"rules/{name}", "evil") if text == "sealed elsewhere" else text
+    _content(server, name, sealed)
+
+    files_of(state).look("rules")
+    assert texts(state) == ["Bash(make)"]
+    with pytest.raises(OSError, match=r"state\.key of this server did not seal rules/scope\.jsonl"):
+        rules_of(state).add("anna", ["Bash(rm)"])
+    assert texts(state) == ["Bash(make)"]
+
+
+@pytest.mark.parametrize("has_edited", [False, True])
+def test_a_redis_that_was_set_back_gets_what_servers_have_unless_somebody_has_edited_since(
+    tmp_path: Path, server: RedisServer, has_edited: bool
+) -> None:
+    server.ask("FLUSHALL")
+    shared = [shared_state(server, "t") for _ in range(2)]
+    one, other = (StateDirectory(tmp_path / str(number), each) for number, each in enumerate(shared))
+    rules_of(one).add("anna", ["Bash(make)", "Bash(rm)"])
+    server.ask("SAVE")
+    rules_of(one).forget("Bash(rm)")
+    server.set_back()
+
+    if has_edited:
+        rules_of(other).add("anna", ["Bash(ls)"])
+    files_of(one).look("rules")
+    files_of(other).look("rules")
+
+    wanted = ["Bash(make)", "Bash(rm)", "Bash(ls)"] if has_edited else ["Bash(make)"]
+    assert texts(one) == texts(other) == wanted
+    for each in shared:
+        each.connection.close_here()
+
+
+def test_what_an_earlier_key_has_sealed_is_readable_after_that_key_is_gone(tmp_path: Path, server: RedisServer) -> None:
+    server.ask("FLUSHALL")
+    old, new = "o" * 40, "n" * 40
+    connection = shared_state(server, "t").connection
+    states = [
+        StateDirectory(tmp_path / str(number), SharedState(connection, keys))
+        for number, keys in enumerate(([old], [new, old], [new]))
+    ]
+    before, between, after = states
+    rules_of(before).add("anna", ["Bash(make)"])
+    files_of(between).look("rules")
+    files_of(between).reseal()
+
+    files_of(after).look("rules")
+    assert texts(after) == ["Bash(make)"]
+    seen = server.ask("GET", "{t}:files:rules:version")
+    files_of(between).reseal()
+    assert server.ask("GET", "{t}:files:rules:version") == seen
+    connection.close_here()

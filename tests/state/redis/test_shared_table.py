@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.redis.connection import RedisConnection
-from goat_mcp.state.redis.encrypted_text import EncryptedText
 from goat_mcp.state.redis.shared_table import SharedTable
-from tests.redis_server import RedisServer, redis_server
+from tests.redis_server import RedisServer
 from tests.shared_states import shared_state
 
 SCHEMA = (
@@ -30,7 +28,7 @@ def tables(server: RedisServer) -> Generator[Callable[[], SharedTable]]:
 
     def table() -> SharedTable:
         connections.append(shared_state(server, "test").connection)
-        made.append(SharedTable(connections[-1], "notes", SCHEMA, EncryptedText(["k" * 40])))
+        made.append(SharedTable(connections[-1], "notes", SCHEMA))
         return made[-1]
 
     yield table
@@ -148,46 +146,61 @@ def test_without_redis_nothing_is_read_or_changed(server: RedisServer, tables: C
     assert rows(table) == []
 
 
-def test_a_redis_that_was_restored_from_an_older_file_is_read_anew(tmp_path: Path) -> None:
-    with redis_server(tmp_path) as server:
-        connections = [shared_state(server, "test").connection for _ in range(2)]
-        one, other = (SharedTable(each, "notes", SCHEMA, EncryptedText(["k" * 40])) for each in connections)
-        put(one, "x", 1, "waiting")
-        rows(other)
-        server.ask("SAVE")
-        put(one, "x", 1, "approved")
-        server.stop()
-        server.start()
-        put(other, "y", 1, "new")
+def test_a_redis_that_was_set_back_is_what_counts_and_its_loss_is_settled_once(
+    server: RedisServer, tables: Callable[[], SharedTable]
+) -> None:
+    first = tables()
+    put(first, "open", 1, "granted")
+    server.ask("SAVE")
+    put(first, "open", 2, "lost")
+    assert rows(first) == [("open", 1, "granted"), ("open", 2, "lost")]
+    server.set_back()
+    settling = [
+        SharedTable(shared_state(server, "test").connection, "notes", SCHEMA, ["UPDATE notes SET text = text || '?'"])
+        for _ in range(3)
+    ]
 
-        assert rows(one) == rows(other) == [("x", 1, "waiting"), ("y", 1, "new")]
-        for each in connections:
-            each.close_here()
+    for table in settling:
+        assert rows(table) == [("open", 1, "granted?")]
+    put(settling[0], "open", 3, "new")
+    assert rows(first) == rows(settling[2]) == [("open", 1, "granted?"), ("open", 3, "new")]
 
 
-def test_a_row_that_no_server_has_written_is_refused(server: RedisServer, tables: Callable[[], SharedTable]) -> None:
+def test_a_change_of_a_redis_that_was_set_back_meanwhile_is_made_again(
+    server: RedisServer, tables: Callable[[], SharedTable]
+) -> None:
+    """The version is the one that the copy has, and still others may have changed it before."""
+    one = tables()
+    put(one, "a", 1, "x")
+    server.ask("SAVE")
+    seen: list[int] = []
+
+    def work(copy: Any) -> None:
+        if not seen:
+            server.set_back()
+        seen.append(1)
+        copy.execute("UPDATE notes SET text = 'y'")
+
+    one.write_here(work)
+
+    assert rows(tables()) == [("a", 1, "y")]
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("row", ["junk", "[]", "7", '{"a": "a"}', '{"a": {}, "b": 1}'])
+def test_what_is_no_row_is_left_out(server: RedisServer, tables: Callable[[], SharedTable], row: str) -> None:
+    put(tables(), "a", 1, "x")
+    put(tables(), "a", 2, "y")
+    server.ask("HSET", "{test}:table:notes:rows", '["a", 1]', row, "junk", row)
+
+    assert rows(tables()) == [("a", 2, "y")]
+
+
+def test_many_calls_that_wait_look_at_one_mark(server: RedisServer, tables: Callable[[], SharedTable]) -> None:
     table = tables()
     put(table, "a", 1, "x")
-    row = '{"a": "a", "b": 1, "text": "planted"}'
-    server.ask("HSET", "{test}:table:notes:rows", '["a",1]', row)
-    server.ask("INCR", "{test}:table:notes:version")
+    first = table.mark()
+    asked = server.commands()
 
-    with pytest.raises(ToolError, match=r"not written with state\.key"):
-        rows(tables())
-
-
-def test_servers_of_two_versions_keep_each_others_columns(server: RedisServer) -> None:
-    server.ask("FLUSHALL")
-    newer = tuple(one.replace("text TEXT", "text TEXT, more TEXT DEFAULT 'none'") for one in SCHEMA)
-    connections = [shared_state(server, "test").connection for _ in range(2)]
-    old, new = (
-        SharedTable(each, "notes", schema, EncryptedText(["k" * 40]))
-        for each, schema in zip(connections, (SCHEMA, newer), strict=True)
-    )
-    put(old, "a", 1, "x")
-    new.write_here(lambda copy: copy.execute("UPDATE notes SET more = 'some'"))
-    old.write_here(lambda copy: copy.execute("UPDATE notes SET text = 'y'"))
-
-    assert new.read_here(lambda copy: copy.execute("SELECT text, more FROM notes").fetchall()) == [("y", "some")]
-    for each in connections:
-        each.close_here()
+    assert {table.mark() for _ in range(50)} == {first}
+    assert server.commands() - asked < 50
