@@ -488,6 +488,8 @@ IN_MEMORY = {
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
     "server/http/principal_limits:PrincipalRates._buckets": OWN,
     "server/http/shared_rates:SharedRates._spent": OWN,
+    "server/http/principal_limits:PrincipalRates.spent": OWN,
+    "state/redis/shared_files:SharedFiles._unreadable": "by group of files; their readers know the principals",
     "server/http/shared_rates:SharedRates._totals": OWN,
     "server/shared_bus:SharedBus._listeners": "by subscription; what each may hear is checked where it is told",
     "state/redis/events:SharedEvents._listeners": "by kind of event; parts of this process",

@@ -100,7 +100,7 @@ async def test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about
 
     assert ["requestState" in message for message in refused] == [True] * 3
     assert answered.startswith("accept {'day': 'Tuesday'}")
-    assert replayed.value.error.data == {"reason": "parked_call_lost"}
+    assert replayed.value.error.data == {"reason": "parked_call_lost", "effects": "possible"}
     # Of a stateless one the second is the retry with the answer; the last counts the calls.
     assert calls == (2 if era == "old" else 3)
 
@@ -119,5 +119,5 @@ async def test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs
             after = await calls_of_the_upstream(client)
 
     assert lost.value.error.code == types.INVALID_PARAMS
-    assert lost.value.error.data == {"reason": "parked_call_lost"}
+    assert lost.value.error.data == {"reason": "parked_call_lost", "effects": "possible"}
     assert after == before + 1

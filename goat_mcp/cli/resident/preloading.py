@@ -26,6 +26,7 @@ _MODULES = (
     "goat_mcp.calls.batch",
     "goat_mcp.calls.hooks.command",
     "goat_mcp.calls.meta_call",
+    "goat_mcp.calls.observability.call_spans",
     "goat_mcp.calls.permissions.command_files",
     "goat_mcp.calls.pipeline",
     "goat_mcp.commands.sandbox.factory",

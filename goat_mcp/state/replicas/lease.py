@@ -48,9 +48,14 @@ class Scripts(Protocol):
 
 def elapsed_s() -> float:
     """Seconds that pass also while this process is stopped, or the machine sleeps."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+    boot_clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot_clock is None else _clock(boot_clock)
+
+
+def _clock(number: int) -> float:
+    # Windows has no such call, and no such clock.
+    read: Callable[[int], float] = getattr(time, "clock_gettime")  # noqa: B009
+    return read(number)
 
 
 class Lease:
