@@ -5,6 +5,7 @@ The kernel does not hold root to `ulimit -u`. Ordinary users have that limit, so
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from goat_mcp.processes.mount_table import mounts_of_kind
 from goat_mcp.processes.process_table import living_process
 
 _PREFIX = "goat-mcp-"
+# The first process of a sandbox is seen to be gone some milliseconds before the kernel counts it out of its cgroup.
+_TRIED_AGAIN_AFTER_S = (0.02, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class CommandCgroup:
             _write(self.path / "pids.max", "0")
 
     def remove(self) -> None:
-        """When its last process is gone. One that is still in use is removed later."""
+        """When its last process is gone; on the event loop. One that is still in use is removed later."""
         self._remove(self.path)
 
 
@@ -100,7 +103,7 @@ class PidsCgroups:
         except OSError as problem:
             return _reason(problem)
         os.close(trial.join_descriptor)
-        trial.remove()
+        self._remove(trial.path)
         return ""
 
     def _make(self, max_processes: int) -> CommandCgroup:
@@ -120,7 +123,13 @@ class PidsCgroups:
         except OSError:
             self._remove(path)
             raise
-        return CommandCgroup(path, descriptor, self._remove)
+        return CommandCgroup(path, descriptor, self._remove_soon)
+
+    def _remove_soon(self, path: Path, again_after_s: tuple[float, ...] = _TRIED_AGAIN_AFTER_S) -> None:
+        self._remove(path)
+        if path in self._left and again_after_s:
+            wait_s, *more_s = again_after_s
+            asyncio.get_running_loop().call_later(wait_s, self._remove_soon, path, tuple(more_s))
 
     def _remove(self, path: Path) -> None:
         if _is_removed(path):

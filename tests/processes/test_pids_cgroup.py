@@ -78,7 +78,7 @@ class TestAsRoot:
 
         assert result.text.startswith("limited at ")
         assert LIMIT - 4 <= int(result.text.split()[2]) < LIMIT
-        assert cgroups_there() == set()
+        assert await soon(lambda: cgroups_there() == set())
 
     @needs_bubblewrap
     async def test_f13_20_process_limit_in_a_sandbox(self, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ class TestAsRoot:
 
         assert result.text.startswith("limited at ")
         assert LIMIT - 4 <= int(result.text.split()[2]) < LIMIT
-        assert cgroups_there() == set()
+        assert await soon(lambda: cgroups_there() == set())
 
     async def test_f13_20_process_limit_a_bomb_that_never_ends_is_ended(self, bench: ShellBench) -> None:
         # Each of its processes starts two others as long as it can, also while they are being killed.
