@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -133,24 +134,31 @@ async def test_an_owner_that_was_stopped_past_its_lease_ends_its_process_and_wri
         first = int(await called(of["one"], "read"))
         owner = ours.owner_of(first)
         (other,) = {"one", "two"} - {owner}
-        ours.send(owner, signal.SIGSTOP)
         second = 0
         late: list[str] = []
+        is_connected, is_stopped = anyio.Event(), anyio.Event()
 
         async def call_the_stopped_one() -> None:
             try:
-                late.append(await called(of[owner], "add", text="late"))
-            except MCPError as lost:  # that is an answer, too
+                async with connected(ours.goats[owner], "2026-07-28") as client:
+                    await listed_with(client, *TOOLS)
+                    is_connected.set()
+                    await is_stopped.wait()
+                    late.append(await called(client, "add", text="late"))
+            except* (MCPError, httpx2.TransportError) as lost:  # an error, or a connection that was cut, says enough
                 late.append(str(lost))
 
         async with anyio.create_task_group() as group:
             group.start_soon(call_the_stopped_one)  # it waits in the socket of the stopped replica
+            await is_connected.wait()
+            ours.send(owner, signal.SIGSTOP)
+            is_stopped.set()
             second = await again(of[other], "read")
             await called(of[other], "add", text="new")
             await anyio.sleep(LEASE_S)
             ours.send(owner, signal.SIGCONT)
         await anyio.to_thread.run_sync(lambda: until(lambda: first not in descendants(ours.goats[owner].process.pid)))
-        after = await again(of[owner], "read")
+        after = await again(await stack.enter_async_context(connected(ours.goats[owner], "2026-07-28")), "read")
         lines = (ours.counted / "effects").read_text().splitlines()
 
     assert late
