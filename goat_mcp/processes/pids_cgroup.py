@@ -128,8 +128,7 @@ class PidsCgroups:
     def _remove_soon(self, path: Path, again_after_s: tuple[float, ...] = _TRIED_AGAIN_AFTER_S) -> None:
         self._remove(path)
         if path in self._left and again_after_s:
-            wait_s, *more_s = again_after_s
-            asyncio.get_running_loop().call_later(wait_s, self._remove_soon, path, tuple(more_s))
+            asyncio.get_running_loop().call_later(again_after_s[0], self._remove_soon, path, again_after_s[1:])
 
     def _remove(self, path: Path) -> None:
         if _is_removed(path):

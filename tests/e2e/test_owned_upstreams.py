@@ -150,7 +150,8 @@ async def test_an_owner_that_was_stopped_past_its_lease_ends_its_process_and_wri
 
         async with anyio.create_task_group() as group:
             group.start_soon(call_the_stopped_one)  # it waits in the socket of the stopped replica
-            await is_connected.wait()
+            with anyio.fail_after(WITHIN_S):
+                await is_connected.wait()
             ours.send(owner, signal.SIGSTOP)
             is_stopped.set()
             second = await again(of[other], "read")
