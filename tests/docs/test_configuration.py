@@ -16,6 +16,7 @@ from goat_mcp.settings.settings import path_keys
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.redis.address import RedisAddress, parsed_address
 from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 from goat_mcp.state.redis.shared_state import SharedState
 from goat_mcp.state.redis.shared_table import SharedTable
 from goat_mcp.state.redis.stores import RedisConfigStore, RedisTodoStore, RedisTokens
@@ -85,7 +86,7 @@ async def test_the_user_of_the_page_may_do_what_stores_and_events_need(tmp_path:
         assert await settings.read("s") == {"log_level": "debug"}
         assert await RedisTodoStore(redis).replace("o", []) == []
         assert await shared_state_examined(redis) == []
-        rows = SharedTable(redis, "things", ("CREATE TABLE things (name TEXT PRIMARY KEY)",))
+        rows = SharedTable(redis, "things", ("CREATE TABLE things (name TEXT PRIMARY KEY)",), EncryptedText(["k" * 40]))
 
         def insert(copy: Connection) -> None:
             copy.execute("INSERT INTO things VALUES ('a')")

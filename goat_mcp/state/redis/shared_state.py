@@ -82,9 +82,10 @@ class SharedState:
         return socket.gethostname()
 
     def table(self, name: str, schema: Sequence[str], after_loss: Sequence[str] = ()) -> SharedTable:
+        from goat_mcp.state.redis.encrypted_text import EncryptedText
         from goat_mcp.state.redis.shared_table import SharedTable
 
-        return SharedTable(self.connection, name, schema, after_loss)
+        return SharedTable(self.connection, name, schema, EncryptedText(self.keys), after_loss)
 
     def files(self, folder: Path) -> SharedFiles:
         """Those in a state directory: this process has one."""

@@ -7,6 +7,9 @@ time. For tables with few changes, such as what waits for people (design/0032).
 
 A Redis that was restarted from a file, or another one after a failover, may have lost the last changes: a version
 names the run of the server that has it. In the first look at another run `after_loss` is applied, once for all servers.
+
+Rows are encrypted under their name: who can write in Redis, but has no `state.key`, can remove a row or bring back an
+older one, and cannot make one, such as an approval.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -96,13 +100,19 @@ class SharedTable:
     exists = True
 
     def __init__(
-        self, redis: RedisConnection, name: str, schema: Sequence[str], after_loss: Sequence[str] = ()
+        self,
+        redis: RedisConnection,
+        name: str,
+        schema: Sequence[str],
+        encrypted: EncryptedText,
+        after_loss: Sequence[str] = (),
     ) -> None:
         """`name` is that of the table, which `schema` makes and which has a primary key. `after_loss`: SQL for rows
         that nobody may go by if later changes of them may be lost."""
         self._redis = redis
         self._name = name
         self._schema = schema
+        self._encrypted = encrypted
         self._after_loss = after_loss
         self._lock = threading.Lock()
         self._copy: Connection | None = None
@@ -221,14 +231,14 @@ class SharedTable:
         return what == "lost"
 
     def _replace(self, copy: Connection, name: str, row: str) -> None:
-        """What is no row of this table is left out: nobody goes by it."""
+        """What is no row of this table, or was not made with our key, is left out: nobody goes by it."""
         import sqlite3
 
         where = " AND ".join(f"{key} = ?" for key in self._key_columns)
         with suppress(ValueError, TypeError, sqlite3.Error):
             copy.execute(f"DELETE FROM {self._name} WHERE {where}", json.loads(name))
-            if row:
-                self._insert(copy, json.loads(row))
+            if row and (opened := self._encrypted.opened(f"{self._name}:{name}", row)) is not None:
+                self._insert(copy, json.loads(opened))
 
     def _insert(self, copy: Connection, row: Any) -> None:
         if not isinstance(row, dict):
@@ -247,7 +257,7 @@ class SharedTable:
         sent: list[str] = []
         for name in names:
             row = copy.execute(select, json.loads(name)).fetchone()
-            sent += [name, "" if row is None else json.dumps(dict(zip(self._columns, row, strict=True)))]
+            sent += [name, "" if row is None else self._sealed(name, row)]
         settled = "settled" if is_new_run else ""
         version = self._redis.run_script_here(_COMMIT, self._keys(), [self._version, MAX_BEHIND, settled, *sent])
         if not version:
@@ -255,6 +265,10 @@ class SharedTable:
         copy.execute("DELETE FROM touched")
         self._take(version)
         return True
+
+    def _sealed(self, name: str, row: Sequence[object]) -> str:
+        text = json.dumps(dict(zip(self._columns, row, strict=True)))
+        return self._encrypted.sealed(f"{self._name}:{name}", text)
 
     def _take(self, version: str) -> None:
         self._version, self._mark = version, (0.0, None)

@@ -10,6 +10,7 @@ import pytest
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.redis.connection import RedisConnection
+from goat_mcp.state.redis.encrypted_text import EncryptedText
 from goat_mcp.state.redis.shared_table import SharedTable
 from tests.redis_server import RedisServer
 from tests.shared_states import shared_state
@@ -18,6 +19,9 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS notes (a TEXT NOT NULL, b INTEGER NOT NULL, text TEXT, PRIMARY KEY (a, b))",
     "CREATE INDEX IF NOT EXISTS notes_by_text ON notes (text)",
 )
+ENCRYPTED = EncryptedText(["k" * 40])
+SETTLING = "UPDATE notes SET text = text || '?'"
+ROWS = "{test}:table:notes:rows"
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def tables(server: RedisServer) -> Generator[Callable[[], SharedTable]]:
 
     def table() -> SharedTable:
         connections.append(shared_state(server, "test").connection)
-        made.append(SharedTable(connections[-1], "notes", SCHEMA))
+        made.append(SharedTable(connections[-1], "notes", SCHEMA, ENCRYPTED))
         return made[-1]
 
     yield table
@@ -156,8 +160,7 @@ def test_a_redis_that_was_set_back_is_what_counts_and_its_loss_is_settled_once(
     assert rows(first) == [("open", 1, "granted"), ("open", 2, "lost")]
     server.set_back()
     settling = [
-        SharedTable(shared_state(server, "test").connection, "notes", SCHEMA, ["UPDATE notes SET text = text || '?'"])
-        for _ in range(3)
+        SharedTable(shared_state(server, "test").connection, "notes", SCHEMA, ENCRYPTED, [SETTLING]) for _ in range(3)
     ]
 
     for table in settling:
@@ -191,9 +194,40 @@ def test_a_change_of_a_redis_that_was_set_back_meanwhile_is_made_again(
 def test_what_is_no_row_is_left_out(server: RedisServer, tables: Callable[[], SharedTable], row: str) -> None:
     put(tables(), "a", 1, "x")
     put(tables(), "a", 2, "y")
-    server.ask("HSET", "{test}:table:notes:rows", '["a", 1]', row, "junk", row)
+    sealed = ENCRYPTED.sealed('notes:["a", 1]', row)
+    server.ask("HSET", ROWS, '["a", 1]', sealed, "junk", sealed)
 
     assert rows(tables()) == [("a", 2, "y")]
+
+
+def test_who_can_write_in_redis_but_has_no_key_cannot_make_a_row(
+    server: RedisServer, tables: Callable[[], SharedTable]
+) -> None:
+    put(tables(), "a", 1, "secret")
+    real = server.ask("HGET", ROWS, '["a", 1]').strip()
+    plain = '{"a": "b", "b": 1, "text": "granted"}'
+    foreign = EncryptedText(["f" * 40]).sealed('notes:["b", 2]', '{"a": "b", "b": 2, "text": "granted"}')
+
+    server.ask("HSET", ROWS, '["b", 1]', plain, '["b", 2]', foreign, '["b", 3]', real)
+
+    assert "secret" not in real
+    assert rows(tables()) == [("a", 1, "secret")]
+
+
+def test_a_server_with_a_new_key_reads_what_the_previous_one_sealed(
+    tables: Callable[[], SharedTable], server: RedisServer
+) -> None:
+    put(tables(), "a", 1, "x")
+    both, new = EncryptedText(["n" * 40, "k" * 40]), EncryptedText(["n" * 40])
+    connection = shared_state(server, "test").connection
+    renewed, other = (SharedTable(connection, "notes", SCHEMA, one) for one in (both, new))
+
+    assert rows(renewed) == [("a", 1, "x")]
+    put(renewed, "a", 2, "y")
+    assert rows(other) == [("a", 2, "y")]
+    for table in (renewed, other):
+        table.close()
+    connection.close_here()
 
 
 def test_many_calls_that_wait_look_at_one_mark(server: RedisServer, tables: Callable[[], SharedTable]) -> None:
