@@ -10,6 +10,9 @@ import pytest
 
 from goat_mcp.server.http.server import KEPT_FOR_BALANCER_S
 from tests.deploy.balancers import BALANCERS, HAPROXY, NGINX, Balancer
+from tests.docs.test_documents import ROOT
+
+TEAM = ROOT / "docs" / "team.md"
 
 
 @pytest.mark.parametrize("balancer", BALANCERS, ids=lambda one: one.name)
@@ -36,3 +39,17 @@ def test_a_replica_that_leaves_keeps_the_calls_that_it_has() -> None:
     settings = [line for line in HAPROXY.config.read_text().splitlines() if not line.lstrip().startswith("#")]
 
     assert [line for line in settings if "shutdown-sessions" in line] == []
+
+
+def test_the_page_says_how_long_a_replica_that_stands_still_gets_new_calls() -> None:
+    """The first probe is sent an interval later, each one waits for its answer, and later ones come faster."""
+    settings = HAPROXY.config.read_text()
+    probes = re.search(r"check inter (\d+)s fastinter (\d+)ms fall (\d+)", settings)
+    answer = re.search(r"timeout check (\d+)s", settings)
+    said = re.search(r"stands still \(.*\| for (\d+) s haproxy", TEAM.read_text())
+    assert probes and answer and said
+
+    inter_s, fast_ms, fall = map(int, probes.groups())
+    longest_s = inter_s + fall * int(answer[1]) + (fall - 1) * fast_ms / 1000
+
+    assert longest_s <= int(said[1]) < longest_s + 1
