@@ -57,6 +57,8 @@ class SpawnRequest:
     name: str = ""
     isolation: str = ""
     resume: str = ""
+    agent_id: str = ""
+    """Of one that another replica had accepted, and not begun."""
     max_turns: int | None = None
     background: bool = False
     excluded_tools: frozenset[str] = EXCLUDED_TOOLS

@@ -80,10 +80,7 @@ class AgentRecords:
 
         The record of a running agent survives a killed process, not a power failure: it is not synced.
         """
-        record = replace(record, facts=replace(record.facts, ended_at_s=time.time()))
-        data = _stored(record)
-        if len(data) > MAX_FILE_BYTES:
-            data = _stored(replace(record, messages=tuple(map(_without_images, record.messages))))
+        data = packed(record, MAX_FILE_BYTES)
         path = self._path(record.facts.workspace, record.facts.id)
         if len(data) > MAX_FILE_BYTES:
             path.unlink(missing_ok=True)
@@ -92,6 +89,16 @@ class AgentRecords:
         if has_ended:
             self._prune(path.parent)
         return True
+
+    def keep(self, data: bytes) -> None:
+        """Store what another replica has `packed`, unless a newer record is here. Raises `OSError`."""
+        facts = _facts(data.partition(b"\n")[0].decode("ascii"))
+        if facts is None:
+            return
+        path = self._path(facts.workspace, facts.id)
+        mine = _facts(_first_line(path))
+        if mine is None or mine.ended_at_s < facts.ended_at_s:
+            write_private(path, data)
 
     def find(self, id_or_name: str, principal: str, workspace: str) -> AgentRecord:
         """The agent with this id, else the newest with this name.
@@ -145,6 +152,15 @@ class AgentRecords:
         for index, (modified_s, path) in enumerate(sorted(by_age, reverse=True)):
             if index >= MAX_FILES or now_s - modified_s > MAX_AGE_S:
                 path.unlink(missing_ok=True)
+
+
+def packed(record: AgentRecord, max_bytes: int) -> bytes:
+    """The record as it is stored now; without its images if it would be longer than `max_bytes`."""
+    record = replace(record, facts=replace(record.facts, ended_at_s=time.time()))
+    data = _stored(record)
+    if len(data) <= max_bytes:
+        return data
+    return _stored(replace(record, messages=tuple(map(_without_images, record.messages))))
 
 
 def _stored(record: AgentRecord) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -18,6 +19,7 @@ from goat_mcp.agents.engines import EngineChoice, Engines
 from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.agents.records import AgentRecord, AgentRecords, RunningTranscript
+from goat_mcp.agents.takeover import AgentTakeover
 from goat_mcp.agents.worktree import Worktree, Worktrees
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.commands.tasks import Task, TaskManager, new_task_id
@@ -153,6 +155,8 @@ class Spawner:
     tools: Callable[[Rights], Sequence[AnyTool]]
     tools_of_turn: Callable[[ToolContext], Sequence[AnyTool]] | None = None
     """Set if the tools can change from turn to turn."""
+    takeover: AgentTakeover | None = None
+    """Set on one of several replicas."""
     on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None = None
 
     @cached_property
@@ -180,7 +184,7 @@ class Spawner:
             ctx=ctx,
             type=type,
             chosen=chosen,
-            agent_id=new_task_id() if record is None else record.facts.id,
+            agent_id=request.agent_id or new_task_id() if record is None else record.facts.id,
             record=record,
             options=self.options,
         )
@@ -207,7 +211,12 @@ class Spawner:
             work.notices = one.notices
             job = one.job(work, worktree, self.workspace.primary, self.tools, self.tools_of_turn)
             task = await self.tasks.adopt(
-                work, principal=ctx.principal, session_key=ctx.session_key, task_id=one.agent_id, name=one.name
+                work,
+                principal=ctx.principal,
+                session_key=ctx.session_key,
+                task_id=one.agent_id,
+                name=one.name,
+                again=self._again(one),
             )
         except BaseException:
             self.live.remove(one.agent_id)
@@ -233,11 +242,21 @@ class Spawner:
         if not request.resume:
             return None
         self.live.check_has_ended(request.resume, ctx.principal)
+        if self.takeover is not None and (data := await self.takeover.fetch(request.resume)) is not None:
+            await anyio.to_thread.run_sync(self.records.keep, data)
         find = partial(self.records.find, request.resume, ctx.principal, self._workspace_name())
         record = await anyio.to_thread.run_sync(find)
         if await self.tasks.runs_elsewhere(record.facts.id, ctx.principal):
             raise self.live.still_running(request.resume)
         return record
+
+    def _again(self, one: AgentStart) -> Mapping[str, Any] | None:
+        """What another replica needs to go on. An agent of an agent ends with that; a team's members are here."""
+        engine = one.chosen.engine
+        if self.takeover is None or one.ctx.rights.depth or one.request.mail is not None:
+            return None
+        can_go_on = engine.outlives_calls and engine.resumes_from == "messages"
+        return self.takeover.again(one.request, one.ctx) if can_go_on else None
 
     async def _type(self, request: SpawnRequest, record: AgentRecord | None) -> tuple[AgentType, tuple[str, ...]]:
         known = await self.types.read()
@@ -305,6 +324,9 @@ class Spawner:
             on_event(event)
             if isinstance(event, AgentState):
                 transcript.put(event)
+                if self.takeover is not None:
+                    record = one.to_record(event, worktree, self._workspace_name())
+                    self.takeover.put(one.agent_id, record)
 
         try:
             async with transcript.writing():
@@ -344,6 +366,8 @@ class Spawner:
         state = work.state if outcome is None else outcome.state
         record = one.to_record(state, kept, self._workspace_name())
         if record is not None:
+            if self.takeover is not None:
+                await self.takeover.end(record)
             try:
                 work.can_be_resumed = await anyio.to_thread.run_sync(self.records.write, record)
             except OSError as problem:

@@ -260,8 +260,8 @@ async def _registered(gateway: Gateway, replica: ThisReplica | None) -> AsyncGen
     from goat_mcp.server.replicas.task_hops import join_tasks
     from goat_mcp.server.replicas.upstream_hops import owning
 
-    join_tasks(gateway.services, shared, replica)
-    async with replica.registered(), owning(owners(), shared, replica):
+    takeover = join_tasks(gateway, shared, replica)
+    async with replica.registered(), owning(owners(), shared, replica), takeover.running():
         yield
 
 

@@ -7,7 +7,7 @@ import base64
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -75,18 +75,25 @@ class TaskManager:
             )
 
     async def adopt(
-        self, work: TaskWork, *, principal: str, session_key: str = "", task_id: str = "", name: str = ""
+        self,
+        work: TaskWork,
+        *,
+        principal: str,
+        session_key: str = "",
+        task_id: str = "",
+        name: str = "",
+        again: Mapping[str, Any] | None = None,
     ) -> Task:
         """Make running work a task. Raises `ToolError(BUSY)` when there is no room; the work then goes on as it is.
 
-        `task_id` is one of `new_task_id`; that of a task that has ended takes its place.
+        `task_id` is one of `new_task_id`; that of a task that has ended takes its place. `again`: see `Task`.
         """
         if (earlier := self._watchers.get(task_id)) is not None:
             await asyncio.wait([earlier])  # it still writes the end of the earlier one
         self.check_room()
         self._forget_old()
         task_id = task_id or new_task_id()
-        task = Task(task_id, principal, work, name=name, started_by=session_key)
+        task = Task(task_id, principal, work, name=name, started_by=session_key, again=again)
         self._tasks[task_id] = task
         await self._tell_team(task)  # before anybody knows its id
         self._watchers[task_id] = asyncio.create_task(self._watch(task))
@@ -152,6 +159,12 @@ class TaskManager:
         """Remove all traces of a task that has ended; its output file is its work's own."""
         if self._tasks.get(task.id) is not task:
             return
+        await self._forget_here(task)
+        if self._team is not None:
+            with contextlib.suppress(ToolError):
+                await self._team.forget(task)
+
+    async def _forget_here(self, task: Task) -> None:
         watcher = self._watchers.get(task.id)
         if watcher is not None:
             await asyncio.wait([watcher])
@@ -159,14 +172,17 @@ class TaskManager:
         self._announcements.changed(TASKS_URI, task.principal)
         with contextlib.suppress(OSError):
             await anyio.to_thread.run_sync(self._records.forget, task.id)
-        if self._team is not None:
-            with contextlib.suppress(ToolError):
-                await self._team.forget(task)
 
     def local(self, task_id: str, principal: str) -> Task | None:
         """A task of this process, which another replica asks for."""
         task = self._tasks.get(task_id)
         return task if task is not None and task.principal == principal else None
+
+    async def stop_taken(self, task_id: str) -> None:
+        """End what another replica goes on with, or is to go on with: nothing of that is recorded here."""
+        if (task := self._tasks.get(task_id)) is not None:
+            await self.stop(task)
+            await self._forget_here(task)
 
     async def _tell_team(self, task: Task) -> None:
         """Keep its record where the other replicas find it. Without the shared state they do not know it."""

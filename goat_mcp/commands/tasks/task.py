@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from goat_mcp.processes.output_capture import OutputPart
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
@@ -79,7 +80,8 @@ class TaskWork(Protocol):
 class Task:
     """One piece of background work, bound to the principal that started it.
 
-    `name` is given by its starter, and `started_by` is the session that started it; both may be empty.
+    `name` is given by its starter, and `started_by` is the session that started it; both may be empty. `again` is JSON:
+    what another replica needs to go on with it, or None if none may.
     """
 
     id: str
@@ -89,6 +91,7 @@ class Task:
     name: str = ""
     started_by: str = ""
     ended_at_s: float | None = None
+    again: Mapping[str, Any] | None = None
     _read_up_to: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 
     @property

@@ -1,18 +1,23 @@
 """Background tasks as all replicas of a server know them: who runs each, and how it ended.
 
 A task is recorded before its id is given away. Its replica runs it; another one reads and stops it there. What a
-replica that is gone had begun is never run again: its record says that it may have taken effect.
+replica that is gone had begun is never run again: its record says that it may have taken effect. Only an agent goes on
+elsewhere, after the last turn that was recorded (`held_work`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import anyio
+
+from goat_mcp.commands.tasks.held_work import HeldWork, again_key
 from goat_mcp.commands.tasks.records import KEEP_ENDED_S, KEEP_LOST_S
 from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -27,6 +32,7 @@ READ, STOP = f"{PATH}read", f"{PATH}stop"
 KEPT_CHARS = 20_000
 """Of the output of a task that has ended: its file is at the replica that ran it."""
 _MAX_KNOWN = 200
+_LOOK_AGAIN_S = 0.5
 _WRITE = """
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[4])
@@ -55,7 +61,8 @@ class Sealed(Protocol):
 
 @dataclass(frozen=True)
 class TeamRecord:
-    """One task. `replica` and `fence` name the process that runs it, or ran it."""
+    """One task. `replica` and `fence` name the process that runs it, or ran it. `goes_on`: if that ends, another one
+    goes on with it."""
 
     id: str
     principal: str
@@ -74,6 +81,14 @@ class TeamRecord:
     output: str = ""
     output_end: int = 0
     truncated: bool = False
+    goes_on: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> TeamRecord:
+        """Members that another version has are left out."""
+        known = {field.name for field in fields(cls)}
+        members = cast("dict[str, Any]", json.loads(text))
+        return cls(**{name: value for name, value in members.items() if name in known})
 
     @classmethod
     def of(cls, task: Task, workspace: str, me: Replica) -> TeamRecord:
@@ -98,6 +113,7 @@ class TeamRecord:
             output=part.text,
             output_end=part.end,
             truncated=part.truncated,
+            goes_on=task.again is not None,
         )
 
 
@@ -112,6 +128,7 @@ class TeamTasks:
         hops: HopClient,
         workspace: Callable[[], str],
     ) -> None:
+        self.held = HeldWork(state, registry)
         self._state = state
         self._seal = seal
         self._registry = registry
@@ -120,14 +137,41 @@ class TeamTasks:
 
     async def record(self, task: Task) -> None:
         """Keep it as it is now. Raises `ToolError(IO)`."""
+        if self.held.is_given_up(task.id) and task.status is not TaskStatus.RUNNING:
+            return
         record = TeamRecord.of(task, self._workspace(), self._registry.me)
         if task.status is TaskStatus.RUNNING:
             record = replace(record, output="", output_end=0)
-        lasts_s = KEEP_LOST_S if task.status is TaskStatus.RUNNING else KEEP_ENDED_S
-        sealed = self._seal.sealed(_key(task.id), json.dumps(asdict(record)))
-        keys = [_key(task.id), self._index(task.principal)]
-        arguments = [sealed, int(lasts_s), int(task.started_at_s), task.id, int(KEEP_LOST_S)]
+            if task.again is not None and not self.held.is_held(task.id):
+                await self.held.hold(task.id, self._seal.sealed(again_key(task.id), json.dumps(task.again)))
+        await self._write(record)
+
+    async def end(self, record: TeamRecord, status: TaskStatus, reason: str) -> None:
+        """Work that this replica has claimed does not go on. Raises `ToolError(IO)`."""
+        await self._write(replace(record, status=status, reason=reason, goes_on=False))
+
+    async def again(self, task_id: str) -> tuple[TeamRecord, Mapping[str, Any]] | None:
+        """What is recorded of claimed work, and what goes on with it; None if it has ended or nobody can know."""
+        record = await self._read(task_id)
+        sealed: str | None = await self._state.run_script(_READ, [again_key(task_id)], [])
+        text = None if sealed is None else self._seal.opened(again_key(task_id), sealed)
+        if record is None or record.status != TaskStatus.RUNNING or sealed is None or text is None:
+            return None
+        self.held.keep_text(task_id, sealed)
+        return record, json.loads(text)
+
+    async def _write(self, record: TeamRecord) -> None:
+        is_running = record.status == TaskStatus.RUNNING
+        lasts_s = int(KEEP_LOST_S if is_running else KEEP_ENDED_S)
+        key = _key(record.id)
+        sealed = self._seal.sealed(key, json.dumps(asdict(record)))
+        if self.held.is_held(record.id) and not await self.held.write(record.id, key, sealed, lasts_s=lasts_s):
+            return  # another replica has it
+        keys = [key, self._index(record.principal)]
+        arguments = [sealed, lasts_s, int(record.started_at_s), record.id, int(KEEP_LOST_S)]
         await self._state.run_script(_WRITE, keys, arguments)
+        if not is_running:
+            await self.held.let_go(record.id)
 
     async def forget(self, task: Task) -> None:
         await self._state.run_script(_FORGET, [_key(task.id), self._index(task.principal)], [task.id])
@@ -150,7 +194,7 @@ class TeamTasks:
             record = await self._read(task_id)
             if record is not None and (record.principal, record.workspace) == (principal, self._workspace()):
                 work = RemoteWork(record, self)
-                if work.outcome is None and await self._replica_of(record) is None:
+                if work.outcome is None and not record.goes_on and await self._replica_of(record) is None:
                     work.lose()
                 found.append(Task(record.id, record.principal, work, record.started_at_s, record.name))
         return found
@@ -158,11 +202,24 @@ class TeamTasks:
     async def ask(self, path: str, record: TeamRecord, wait_s: float) -> TeamRecord | None:
         """The record as its replica has it after at most `wait_s`, or its end; None if that is gone. Raises
         `ToolError`."""
-        replica = await self._replica_of(record)
-        if replica is None:
-            # It may have recorded its end before it went.
+        until_s = time.monotonic() + wait_s
+        while (replica := await self._replica_of(record)) is None:
+            # It may have recorded its end before it went, or another one goes on.
             last = await self._read(record.id)
-            return last if last is not None and last.status != TaskStatus.RUNNING else None
+            if last is None or (last.status == TaskStatus.RUNNING and not last.goes_on):
+                return None
+            if last.status != TaskStatus.RUNNING:
+                return last
+            if (last.replica, last.fence) != (record.replica, record.fence):
+                record = last
+            elif path == STOP:
+                message = f"the replica {record.replica}, which ran it, has ended; another one goes on with it soon"
+                raise ToolError(ErrorCode.BUSY, message, "Try again in some seconds.")
+            elif time.monotonic() > until_s:
+                return last
+            else:
+                await anyio.sleep(_LOOK_AGAIN_S)
+        wait_s = max(0.0, until_s - time.monotonic())
         body = json.dumps({"id": record.id, "principal": record.principal, "wait_s": wait_s}).encode()
         async with self._hops.send(replica, "POST", path, headers={}, body=body) as answer:
             if answer.status_code == 404:
@@ -173,7 +230,7 @@ class TeamTasks:
                     f"the replica {replica.name}, which runs the task, answers with HTTP status {answer.status_code}",
                     "Try again in some seconds.",
                 )
-            return TeamRecord(**cast("dict[str, Any]", json.loads(await answer.aread())))
+            return TeamRecord.read((await answer.aread()).decode())
 
     async def _replica_of(self, record: TeamRecord) -> Replica | None:
         replica = await self._registry.find(record.replica)
@@ -182,7 +239,7 @@ class TeamTasks:
     async def _read(self, task_id: str) -> TeamRecord | None:
         sealed: str | None = await self._state.run_script(_READ, [_key(task_id)], [])
         text = None if sealed is None else self._seal.opened(_key(task_id), sealed)
-        return None if text is None else TeamRecord(**json.loads(text))
+        return None if text is None else TeamRecord.read(text)
 
     def _index(self, principal: str) -> str:
         return f"tasks:of:{hashlib.sha256(principal.encode()).hexdigest()[:32]}"
@@ -243,12 +300,24 @@ class RemoteWork:
         self.record = replace(self.record, status=TaskStatus.ORPHANED, reason=why)
 
     async def _ask(self, path: str, wait_s: float) -> None:
-        try:
-            now = await self.team.ask(path, self.record, wait_s)
-        except ReplicaLost:
-            # Whether it has ended, its lease says.
-            message = f"the replica {self.record.replica}, which runs the task, has broken off its answer"
-            raise ToolError(ErrorCode.NETWORK, message, "Ask again in some seconds.") from None
+        until_s = time.monotonic() + wait_s
+        while True:
+            try:
+                now = await self.team.ask(path, self.record, max(0.0, until_s - time.monotonic()))
+                break
+            except ToolError as problem:
+                is_lost = isinstance(problem, ReplicaLost)
+                if (is_lost or problem.code is ErrorCode.NETWORK) and self.record.goes_on and path == READ:
+                    # It runs, or another replica goes on with it once the lease is over.
+                    if time.monotonic() > until_s:
+                        return
+                    await anyio.sleep(_LOOK_AGAIN_S)
+                    continue
+                if not is_lost:
+                    raise
+                # Whether it has ended, its lease says.
+                message = f"the replica {self.record.replica}, which runs the task, has broken off its answer"
+                raise ToolError(ErrorCode.NETWORK, message, "Ask again in some seconds.") from None
         if now is None:
             self.lose()
         else:

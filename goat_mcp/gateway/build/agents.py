@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
+from goat_mcp.agents.agent_start import agent_id_of
 from goat_mcp.agents.agent_types import AgentType, TypeFiles
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
 from goat_mcp.agents.records import AgentRecords
 from goat_mcp.agents.spawner import Spawner
+from goat_mcp.agents.takeover import AgentTakeover
 from goat_mcp.agents.teams.bus import AgentBus
 from goat_mcp.agents.teams.coordinator import TeamCoordinator
 from goat_mcp.agents.teams.members import AgentMembers
@@ -67,6 +69,7 @@ class GatewayAgents:
             tools=lambda rights: catalog.of(rights).listed(rights),
             tools_of_turn=self._tools_of_turn(begin_step) if begin_step is not None else None,
             on_finished=on_finished,
+            takeover=self._takeover(),
         )
         self._teams = Lazy(lambda: TeamCoordinator(s.state, s.spill.scope, s.tasks(), AgentMembers(self.spawner)))
         self.bus = AgentBus(self.spawner, s.tasks(), lambda: self._teams.made)
@@ -105,6 +108,17 @@ class GatewayAgents:
         environment = replace(self._services.environment, passed_on=options.command_env)
         return CommandLine(options, self._services.guard, environment)
 
+    def _takeover(self) -> AgentTakeover | None:
+        s = self._services
+        if s.team_tasks is None or s.shared is None:
+            return None
+        from goat_mcp.state.redis.encrypted_text import EncryptedText
+
+        seal = EncryptedText(s.shared.keys)
+        return AgentTakeover(s.shared.connection, s.team_tasks.held, seal, lambda session: s.modes.of(session).value)
+
     async def _call_turn(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
-        """The calls of one agent's turn, as a client's batch."""
+        """The calls of one agent's turn, as a client's batch; recorded first, for another replica that goes on."""
+        if self.spawner.takeover is not None:
+            await self.spawner.takeover.begin_calls(agent_id_of(calls[0].ctx.session_key))
         return (await self._call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results

@@ -13,8 +13,9 @@ from starlette.types import Receive, Scope, Send
 
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.team_tasks import PATH, READ, STOP, TeamRecord, TeamTasks
-from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.replicas.gate import HOP
+from goat_mcp.server.replicas.task_takeover import TaskTakeover
 from goat_mcp.server.replicas.this_replica import ThisReplica
 from goat_mcp.state.redis.encrypted_text import EncryptedText
 from goat_mcp.state.redis.shared_state import SharedState
@@ -54,9 +55,18 @@ class TaskHops:
         await JSONResponse(asdict(record))(scope, receive, send)
 
 
-def join_tasks(services: Services, shared: SharedState, replica: ThisReplica) -> None:
+def join_tasks(gateway: Gateway, shared: SharedState, replica: ThisReplica) -> TaskTakeover:
     """Have this replica's tasks known to the others, and theirs to it. Before the first call."""
+    services = gateway.services
     registry, first = replica.registry, services.directories.first
     seal = EncryptedText(shared.keys)
-    services.team_tasks = TeamTasks(shared.connection, seal, registry, replica.hops, first)
+    services.team_tasks = team = TeamTasks(shared.connection, seal, registry, replica.hops, first)
     replica.apps[PATH] = TaskHops(services.tasks, first, lambda: registry.me)
+    return TaskTakeover(
+        team,
+        registry,
+        services.tasks,
+        lambda: gateway.on_demand.agents().spawner,
+        first,
+        services.telemetry.warning,
+    )
