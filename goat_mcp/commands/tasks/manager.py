@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for one of several replicas
 TASKS_URI = "goat://tasks"
 WATCH_EVERY_S = 1.0
 """How often watched tasks are checked for new output."""
+RECORD_WAIT_S = 2.0
 MAX_RUNNING = 32
 MAX_ENDED = 100
 """Ended tasks in memory; older ones are shown from their record and output file."""
@@ -146,8 +147,11 @@ class TaskManager:
 
     async def stop(self, task: Task) -> None:
         """End a task with all it started; one that has ended is left alone."""
-        if task.status is TaskStatus.RUNNING:
-            await task.work.stop()
+        if task.status is not TaskStatus.RUNNING:
+            return
+        await task.work.stop()
+        if self._team is not None and (watcher := self._watchers.get(task.id)) is not None:
+            await asyncio.wait([watcher], timeout=RECORD_WAIT_S)  # or another replica could go on with it
 
     async def stop_started_by(self, session_key: str) -> list[Task]:
         """End the running tasks of a session that is over, e.g. of a stopped agent. Returns them."""

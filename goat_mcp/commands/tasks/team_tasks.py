@@ -221,16 +221,37 @@ class TeamTasks:
                 await anyio.sleep(_LOOK_AGAIN_S)
         wait_s = max(0.0, until_s - time.monotonic())
         body = json.dumps({"id": record.id, "principal": record.principal, "wait_s": wait_s}).encode()
-        async with self._hops.send(replica, "POST", path, headers={}, body=body) as answer:
-            if answer.status_code == 404:
-                return None
-            if answer.status_code != 200:
-                raise ToolError(
-                    ErrorCode.NETWORK,
-                    f"the replica {replica.name}, which runs the task, answers with HTTP status {answer.status_code}",
-                    "Try again in some seconds.",
-                )
-            return TeamRecord.read((await answer.aread()).decode())
+        status, text = await self._asked(replica, path, body)
+        if status == 404:
+            return None
+        if status != 200:
+            raise ToolError(
+                ErrorCode.NETWORK,
+                f"the replica {replica.name}, which runs the task, answers with HTTP status {status}",
+                "Try again in some seconds.",
+            )
+        return TeamRecord.read(text)
+
+    async def _asked(self, replica: Replica, path: str, body: bytes) -> tuple[int, str]:
+        """Status and body of its answer. Raises `ReplicaLost` also if its lease ends first: it may stand still."""
+        answered: list[tuple[int, str]] = []
+        problem: ToolError | None = None
+        async with anyio.create_task_group() as group:
+
+            async def give_up() -> None:
+                await self._registry.until_gone(replica)
+                group.cancel_scope.cancel()
+
+            group.start_soon(give_up)
+            try:
+                async with self._hops.send(replica, "POST", path, headers={}, body=body) as answer:
+                    answered.append((answer.status_code, (await answer.aread()).decode()))
+            except ToolError as error:  # a group would wrap it
+                problem = error
+            group.cancel_scope.cancel()
+        if not answered:
+            raise problem or ReplicaLost(replica)
+        return answered[0]
 
     async def _replica_of(self, record: TeamRecord) -> Replica | None:
         replica = await self._registry.find(record.replica)
