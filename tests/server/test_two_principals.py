@@ -532,7 +532,6 @@ IN_MEMORY = {
     "commands/tasks/manager:TaskManager._tasks": "by a random id; the principal is compared",
     "commands/tasks/manager:TaskManager._watchers": "by a random id; shown to nobody",
     "commands/tasks/held_work:HeldWork._held": "by a random id; shown to nobody",
-    "commands/tasks/held_work:HeldWork._given_up": "by a random id; shown to nobody",
     "server/replicas/task_takeover:TaskTakeover._waiting": "by a random id; the record names the principal",
     "agents/takeover:AgentTakeover._newest": "by a random id; shown to nobody",
     "commands/tasks/task:Task._read_up_to": "by session",
