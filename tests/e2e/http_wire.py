@@ -28,7 +28,9 @@ class Response:
     def message(self) -> dict[str, Any]:
         """The JSON-RPC message, sent alone or as the last event of a stream."""
         if self.headers.get("content-type", "").startswith("text/event-stream"):
-            data = [line[5:] for line in self.body.decode().splitlines() if line.startswith("data:")]
+            data = [
+                line[5:] for line in self.body.decode().splitlines() if line.startswith("data:") and line[5:].strip()
+            ]
             return json.loads(data[-1])
         return json.loads(self.body)
 

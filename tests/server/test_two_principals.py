@@ -534,6 +534,8 @@ IN_MEMORY = {
     "commands/tasks/held_work:HeldWork._held": "by a random id; shown to nobody",
     "server/replicas/task_takeover:TaskTakeover._waiting": "by a random id; the record names the principal",
     "agents/takeover:AgentTakeover._newest": "by a random id; shown to nobody",
+    "server/http/stream_events:StreamEvents._events": "each names its session, which asks for it",
+    "server/http/stream_events:SessionEvents._numbers": "of one session",
     "commands/tasks/task:Task._read_up_to": "by session",
     "agents/teams/bus:AgentBus._for_clients": "by principal and session",
     "agents/teams/bus:AgentBus._requests": "by a random id; the principal is compared",

@@ -32,6 +32,7 @@ from goat_mcp.server.client_channel import WATCHED_AFTER_S, Context, gone
 from goat_mcp.server.http.fast_response import SESSION_ID, FastResponse, answer_frame, respond
 from goat_mcp.server.http.guard import principal_of
 from goat_mcp.server.http.session_calls import SESSION, CallsOfSession, Headers, SessionCall
+from goat_mcp.server.http.stream_events import FIRST_VERSION
 from goat_mcp.server.plain_calls import (
     CALL,
     FastCall,
@@ -123,7 +124,8 @@ class HttpFastPath:
         self, session: CallsOfSession, message: Mapping[str, Any], session_id: bytes, request: Request, send: Send
     ) -> None:
         assert session.known is not None
-        response = FastResponse(send, session_id)
+        is_resumable = session.known.connection.protocol_version >= FIRST_VERSION
+        response = FastResponse(send, session_id, session.events if is_resumable else None)
         call = SessionCall(message, session.known, response, session.questions)
         call.request = request
         key = coerce_request_id(call.request_id)

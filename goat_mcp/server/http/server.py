@@ -35,6 +35,7 @@ from goat_mcp.server.http.page import MountedPage
 from goat_mcp.server.http.principal_limits import FairShares, PrincipalRateLimiter, PrincipalRates
 from goat_mcp.server.http.sessions import PrincipalSessions
 from goat_mcp.server.http.socket_user import AF_UNIX
+from goat_mcp.server.http.stream_events import RETRY_MS, StreamEvents
 from goat_mcp.server.http.token import StaticToken
 from goat_mcp.server.replicas.gate import HopPrincipals
 from goat_mcp.server.replicas.this_replica import ThisReplica
@@ -223,8 +224,11 @@ class HttpServer:
         hosts = served_hosts(self.address, port)
         auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
         self._sessions = self._shares(self.limits.sessions)
+        events = StreamEvents()
         inner = self.adapter.server.streamable_http_app(
             streamable_http_path=MCP_PATH,
+            event_store=events,
+            retry_interval=RETRY_MS,
             max_request_body_size=self.limits.body_bytes,
             max_sessions=self.limits.sessions,
             session_idle_timeout=None,  # `PrincipalSessions` ends idle ones
@@ -247,6 +251,7 @@ class HttpServer:
                 shares=self._sessions,
                 idle_timeout_s=SESSION_IDLE_TIMEOUT_S,
                 needs_token=needs_token,
+                events=events,
             ),
             Middleware(HttpFastPath, calls=self.adapter.plain_calls(), needs_token=needs_token),
         ]

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.http.fast_response import FastResponse
+from goat_mcp.server.http.stream_events import SessionEvents
 from goat_mcp.server.plain_calls import FastCall, KnownClient, has_plain_params
 
 SESSION = "goat_mcp.session"
@@ -74,6 +75,7 @@ class SessionCall(FastCall):
 class CallsOfSession:
     """What the fast path knows of one session of the handshake era. Only its principal gets to it."""
 
+    events: SessionEvents | None = None
     known: KnownClient | None = None
     headers: Headers | None = None
     newest: Headers | None = None

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
 from goat_mcp.server.http.session_calls import SESSION, CallsOfSession
+from goat_mcp.server.http.stream_events import StreamEvents
 
 _NO_ROOM = Refusal(503, "too many sessions of this client, all of them in use; end some", ((b"retry-after", b"1"),))
 
@@ -46,6 +47,7 @@ class PrincipalSessions:
     shares: FairShares
     idle_timeout_s: float
     needs_token: bool
+    events: StreamEvents
     _sessions: dict[str, Session] = field(default_factory=dict[str, Session])
     _closing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
@@ -63,7 +65,7 @@ class PrincipalSessions:
             await self.app(scope, receive, send)
 
     async def _open(self, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        new = Session(principal, user=scope.get("user"))
+        new = Session(principal, user=scope.get("user"), calls=CallsOfSession(self.events.new_session()))
         try:
             victim = self.shares.add(new)
         except NoRoom:
@@ -82,7 +84,8 @@ class PrincipalSessions:
         try:
             if isinstance(victim, Session):
                 await self._close(victim, scope)
-            await self.app(scope, receive, watch)
+            with self.events.used_by(new.calls.events):
+                await self.app(scope, receive, watch)
         finally:
             new.end()
             if not new.session_id:
@@ -99,7 +102,8 @@ class PrincipalSessions:
         scope[SESSION] = session.calls
         session.begin()
         try:
-            await self.app(scope, receive, watch)
+            with self.events.used_by(session.calls.events):
+                await self.app(scope, receive, watch)
         finally:
             session.end()
 
@@ -112,6 +116,8 @@ class PrincipalSessions:
     def _forget(self, session: Session) -> None:
         self._sessions.pop(session.session_id, None)
         self.shares.remove(session)
+        if session.calls.events is not None:
+            session.calls.events.forget_all()
 
     def _look_after(self, session: Session, scope: Scope, after_s: float) -> None:
         """Close the session if it is idle by then, or look again. `scope` is that of any request."""

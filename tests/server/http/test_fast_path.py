@@ -110,7 +110,7 @@ class Http:
 
             async def events() -> AsyncGenerator[Any]:
                 async for line in response.aiter_lines():
-                    if line.startswith("data:"):
+                    if line.startswith("data:") and line.removeprefix("data:").strip():
                         yield json.loads(line.removeprefix("data:"))
 
             yield events()
@@ -131,7 +131,8 @@ class Http:
 def messages(response: httpx2.Response) -> list[Any]:
     if response.headers["content-type"] == "application/json":
         return [response.json()]
-    return [json.loads(line.removeprefix("data:")) for line in response.text.split("\n") if line.startswith("data:")]
+    data = [line.removeprefix("data:").strip() for line in response.text.split("\n") if line.startswith("data:")]
+    return [json.loads(text) for text in data if text]
 
 
 @asynccontextmanager

@@ -81,8 +81,8 @@ class Client:
 def code_of(answer: httpx2.Response) -> str:
     """The error code of a tool call's result, or nothing."""
     text = answer.text
-    if text.startswith(("event:", ":", "data:")):
-        text = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1]
+    if text.startswith(("event:", ":", "data:", "id:", "retry:")):
+        text = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][-1]
     result = json.loads(text)["result"]
     return result["content"][0]["text"].rsplit("[", 1)[1].rstrip("]") if result["isError"] else ""
 

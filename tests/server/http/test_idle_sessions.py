@@ -10,6 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from goat_mcp.server.http.principal_limits import FairShares
 from goat_mcp.server.http.sessions import PrincipalSessions
+from goat_mcp.server.http.stream_events import StreamEvents
 
 pytestmark = pytest.mark.anyio
 IDLE_S = 0.2
@@ -46,7 +47,7 @@ async def _nobody(message: Message) -> None:
 
 async def test_a_session_that_nobody_uses_is_ended_as_its_client_would() -> None:
     sdk = Sdk()
-    sessions = PrincipalSessions(sdk, FairShares(4), IDLE_S, needs_token=False)
+    sessions = PrincipalSessions(sdk, FairShares(4), IDLE_S, needs_token=False, events=StreamEvents())
     await request(sessions, session_id=None)
 
     with anyio.fail_after(10):
@@ -57,7 +58,7 @@ async def test_a_session_that_nobody_uses_is_ended_as_its_client_would() -> None
 
 async def test_a_session_with_a_request_in_progress_is_in_use() -> None:
     sdk = Sdk()
-    sessions = PrincipalSessions(sdk, FairShares(4), IDLE_S, needs_token=False)
+    sessions = PrincipalSessions(sdk, FairShares(4), IDLE_S, needs_token=False, events=StreamEvents())
     await request(sessions, session_id=None)
 
     async with anyio.create_task_group() as group:

@@ -172,7 +172,7 @@ def last_message(answer: httpx2.Response) -> dict[str, Any]:
     """The JSON-RPC answer, alone or at the end of a stream."""
     if not answer.headers.get("content-type", "").startswith("text/event-stream"):
         return json.loads(answer.text)
-    data = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
+    data = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
     return json.loads(data[-1])
 
 

@@ -70,7 +70,7 @@ def test_a_question_comes_out_of_a_stream_that_goes_through_another_replica_at_o
 
     with httpx2.stream("POST", b.url, json=body, headers=sent, timeout=60) as stream:
         for line in stream.iter_lines():
-            if not line.startswith("data: "):
+            if not line.startswith("data: ") or not line.removeprefix("data: "):
                 continue
             frames.append(line)
             if "elicitation/create" in line:
