@@ -20,7 +20,7 @@ from mcp_types import INVALID_REQUEST
 
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.catalog.registry import BUILTIN_SOURCE
-from goat_mcp.core.errors import ErrorCode
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
@@ -190,12 +190,15 @@ class Adapter:
         self.server.middleware += [middleware.around_request, self._seal]
 
     def _state_security(self) -> RequestStateSecurity:
-        """Over HTTP the next request may come to another process that serves the same state directory."""
-        if self.transport == "stdio":
+        """The next request may come to another process of the same state directory, over stdio after a restart: it
+        can say at least that the call is lost (ERA-5)."""
+        keys = self.gateway.services.shared_keys
+        try:
+            keys = keys or [read_or_create_token(self.gateway.state.folder("http") / "request-state.key")]
+        except (ToolError, OSError):
+            if self.transport != "stdio":
+                raise
             return RequestStateSecurity.ephemeral(ttl=self.suspended_for_s)
-        keys = self.gateway.services.shared_keys or [
-            read_or_create_token(self.gateway.state.folder("http") / "request-state.key")
-        ]
         return RequestStateSecurity(keys=keys, ttl=self.suspended_for_s)
 
     def replica_of_state(self, sealed: str) -> str:

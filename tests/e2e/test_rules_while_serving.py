@@ -19,7 +19,7 @@ from tests.quick_start import goat_command
 
 pytestmark = pytest.mark.e2e
 WITHIN_S = 2.0
-MACHINE_S = 2.0
+MACHINE_S = 8.0
 """More, for a busy machine."""
 ECHO = {"command": "echo hi"}
 

@@ -86,12 +86,17 @@ async def test_what_upstreams_offer_stands_in_one_list_in_config_order(tmp_path:
 # AGG-2
 @both_eras
 async def test_completions_go_to_whoever_owns_the_prompt_or_the_template(tmp_path: Path, mode: str) -> None:
-    entries = {"a": server("shelf.py", "a"), "mute": server("shelf.py", "m", "mute")}
+    entries = {
+        "a": server("shelf.py", "a"),
+        "mute": server("shelf.py", "m", "mute"),
+        "boasting": server("shelf.py", "n", "boasting"),
+    }
     argument = {"name": "who", "value": "B"}
     async with client_of(serving(tmp_path, entries), mode) as client:
         of_prompt = await client.complete(PromptReference(name="mcp__a__greet"), argument, {"k": "v"})
         of_template = await client.complete(ResourceTemplateReference(uri="a://page/{number}"), argument)
         of_mute = await client.complete(PromptReference(name="mcp__mute__greet"), argument)
+        of_boasting = await client.complete(PromptReference(name="mcp__boasting__greet"), argument)
         of_ours = await client.complete(ResourceTemplateReference(uri="goat://tasks/{id}"), argument)
         refused: list[int] = []
         for unknown in (PromptReference(name="mcp__a__none"), ResourceTemplateReference(uri="z://{z}")):
@@ -101,7 +106,7 @@ async def test_completions_go_to_whoever_owns_the_prompt_or_the_template(tmp_pat
 
     assert wire(of_prompt) == {"completion": {"values": ["greet:who:B", "k=v"], "total": 7, "hasMore": True}}
     assert of_template.completion.values == ["a://page/{number}:who:B"]
-    assert (of_mute.completion.values, of_ours.completion.values) == ([], [])
+    assert [of.completion.values for of in (of_mute, of_boasting, of_ours)] == [[], [], []]
     assert refused == [-32602, -32602]
 
 

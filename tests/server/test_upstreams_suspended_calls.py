@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import mcp_types as types
@@ -28,15 +28,16 @@ DAY = types.ElicitResult(action="accept", content={"day": "Tuesday"})
 
 
 @asynccontextmanager
-async def process(folder: Path, url: str) -> AsyncGenerator[Client]:
-    """One of several processes that serve the same state directory over HTTP, as far as it knows; and a client."""
+async def process(folder: Path, url: str, transport: Literal["http", "stdio"] = "http") -> AsyncGenerator[Client]:
+    """One of several processes that serve the same state directory by this transport, as far as it knows; and a
+    client."""
     file = upstream_file(folder / "upstreams.json", up={"url": url})
     gateway = Gateway(
         Settings.model_validate({"workspace": [folder], "mode": "bypassPermissions", "upstreams": [file]}),
         approval=Approval.DENY,
         state=StateDirectory(folder / "state"),
     )
-    adapter = Adapter(gateway, "http")
+    adapter = Adapter(gateway, transport)
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
         async with Client(adapter.server, mode="2026-07-28", elicitation_callback=accepts(day="Monday")) as client:
@@ -106,13 +107,14 @@ async def test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about
 
 
 @every_era
+@pytest.mark.parametrize("transport", ["http", "stdio"])
 async def test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs_no_more(
-    tmp_path: Path, era: str
+    tmp_path: Path, era: str, transport: Literal["http", "stdio"]
 ) -> None:
     with listening(era) as url:
-        async with process(tmp_path, url) as client:
+        async with process(tmp_path, url, transport) as client:
             asked = await ask(client)
-        async with process(tmp_path, url) as client:
+        async with process(tmp_path, url, transport) as client:
             before = await calls_of_the_upstream(client)
             with pytest.raises(MCPError) as lost:
                 await answer(client, asked)

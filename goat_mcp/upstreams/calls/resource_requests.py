@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
+import mcp_types as types
 
 from goat_mcp.core.calling_client import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
@@ -128,7 +129,12 @@ class ResourceRequests:
             if not connection.offers("completions"):
                 return None
             await self._admit("completion/complete", params, connection, ctx.wait_left_s())
-            return await connection.ask("completion/complete", params)
+            try:
+                return await connection.ask("completion/complete", params)
+            except UpstreamError as error:
+                if error.code == types.METHOD_NOT_FOUND:
+                    return None  # it said that it had some
+                raise
 
         raw = await self.run(run, ctx.wait_left_s(), "complete this", ctx)
         return None if raw is None else self._shown(strip_result(raw))

@@ -215,6 +215,11 @@ async def get_prompt(ctx: Any, params: types.GetPromptRequestParams) -> Any:
     return {"description": "d", "messages": messages, "_meta": {"vendor/answer": [1]}, "resultType": "complete"}
 
 
+async def boast(ctx: Any, params: types.CompleteRequestParams) -> Any:
+    """It says that it has completions, and knows no such method."""
+    raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
+
+
 async def complete(ctx: Any, params: types.CompleteRequestParams) -> Any:
     ref = params.ref
     about = ref.name if isinstance(ref, types.PromptReference) else ref.uri
@@ -261,7 +266,7 @@ SERVER = Shelf(
     on_read_resource=read_resource,
     on_list_prompts=list_prompts,
     on_get_prompt=get_prompt,
-    on_completion=None if "mute" in MODES else complete,
+    on_completion=None if "mute" in MODES else boast if "boasting" in MODES else complete,
     on_subscribe_resource=None if "deaf" in MODES else subscribe,
     on_unsubscribe_resource=None if "deaf" in MODES else unsubscribe,
     on_subscriptions_listen=None if "old" in MODES else listen,
