@@ -19,6 +19,8 @@ Question = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsReq
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 WATCHED_AFTER_S = 0.05
+STREAMS = "goat_mcp.streams"
+"""The key of a request's ASGI scope that holds its session's streams, if its client can come back for a lost one."""
 """When a stream begins to be watched. Most calls are over by then, and cost no task of their own."""
 
 
@@ -162,14 +164,17 @@ def _unreadable(request: Question) -> MCPError:
 
 
 async def while_open(request: Any, channel: DirectChannel, call: Awaitable[T]) -> T:
-    """The result of a handshake client's call over HTTP; once its stream is closed nobody will see it, and the call is
-    cancelled (FLW-2). Raises `MCPError` then. In the stateless era the SDK itself cancels such a request."""
+    """The result of a handshake client's call over HTTP. Once its stream is closed, and its client does not come back
+    for it, nobody will see it, and the call is cancelled (FLW-2). Raises `MCPError` then. In the stateless era the SDK
+    itself cancels such a request."""
     loop = asyncio.get_running_loop()
     watch: list[asyncio.Task[None]] = []
     with anyio.CancelScope() as scope:
 
         async def cancel_when_gone() -> None:
             await gone(request)
+            if (streams := request.scope.get(STREAMS)) is not None:
+                await streams.given_up()
             if not channel.is_asking:
                 scope.cancel()
 

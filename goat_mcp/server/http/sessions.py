@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +19,11 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from goat_mcp.server.client_channel import STREAMS
 from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.http.principal_limits import FairShares, Holding, NoRoom
 from goat_mcp.server.http.session_calls import SESSION, CallsOfSession
-from goat_mcp.server.http.stream_events import StreamEvents
+from goat_mcp.server.http.stream_events import FIRST_VERSION, StreamEvents
 
 _NO_ROOM = Refusal(503, "too many sessions of this client, all of them in use; end some", ((b"retry-after", b"1"),))
 
@@ -99,10 +101,13 @@ class PrincipalSessions:
                     self._forget(session)
             await send(message)
 
-        scope[SESSION] = session.calls
+        scope[SESSION], events, headers = session.calls, session.calls.events, Headers(scope=scope)
+        if headers.get(MCP_PROTOCOL_VERSION_HEADER, "") >= FIRST_VERSION:
+            scope[STREAMS] = events
+        comes_back = scope["method"] == "GET" and "last-event-id" in headers
         session.begin()
         try:
-            with self.events.used_by(session.calls.events):
+            with self.events.used_by(events), events.resumed() if events is not None and comes_back else nullcontext():
                 await self.app(scope, receive, watch)
         finally:
             session.end()

@@ -6,6 +6,7 @@ events of its own session, and of one stream only if none of them is missing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +22,9 @@ RETRY_MS = 1000
 """When a client should come back for a stream that it has lost."""
 FIRST_VERSION = "2025-11-25"
 """Of the protocol, in which a stream begins with an event that has an id and no data."""
-MAX_BYTES = 32 * 1024 * 1024
+COME_BACK_S = 5.0
+"""A call whose client has lost its stream goes on for so long; then nobody wants its answer (FLW-2)."""
+MAX_BYTES = 4 * 1024 * 1024
 MAX_SESSION_BYTES = 1024 * 1024
 _OVERHEAD_BYTES = 200
 _ID_DIGITS = 18
@@ -109,6 +112,24 @@ class SessionEvents:
     _bytes: int = 0
     _calls: int = 0
     _news: anyio.Event = field(default_factory=anyio.Event)
+    _listeners: int = 0
+    _listened_until_s: float = float("-inf")
+
+    @contextmanager
+    def resumed(self) -> Generator[None]:
+        """The client listens again, on a stream that it had lost."""
+        self._listeners += 1
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+            self._listened_until_s = time.monotonic()
+
+    async def given_up(self) -> None:
+        """Return when a client that has just lost a stream has not come back in time for any of the session's."""
+        lost_s = time.monotonic()
+        while self._listeners or time.monotonic() - max(lost_s, self._listened_until_s) < COME_BACK_S:  # noqa: ASYNC110
+            await anyio.sleep(COME_BACK_S / 20)  # time is what it waits for
 
     def new_stream(self) -> str:
         """The stream of a call that the SDK does not serve."""

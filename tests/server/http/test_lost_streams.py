@@ -15,6 +15,7 @@ import pytest
 from mcp.server.streamable_http import EventMessage
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.server.http import stream_events
 from goat_mcp.server.http.stream_events import SessionEvents, StreamEvents
 from tests.server.asking import AskingTool
 from tests.server.http.test_fast_path import OTHERS, WAIT_S, Http, served
@@ -131,6 +132,41 @@ async def test_an_answer_that_came_while_nobody_listened_is_there_and_ends_the_s
 
     assert rest[-1]["result"]["content"][0]["text"] == "done"
     assert again == rest
+
+
+@both_ways
+async def test_a_call_goes_on_while_its_client_may_come_back_and_ends_when_it_does_not(
+    tmp_path: Path, short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_events, "COME_BACK_S", 1.0)
+    steps, cancelled = [anyio.Event()], anyio.Event()
+
+    async def body(ctx: ToolContext) -> str:
+        await ctx.progress(0, None, "began")
+        try:
+            await steps[0].wait()
+        except anyio.get_cancelled_exc_class():
+            cancelled.set()
+            raise
+        return "done"
+
+    with anyio.fail_after(WAIT_S):
+        async with served(tmp_path, "handshake", AskingTool(body), short=short) as client:
+            async with stream(client, asks(client)) as events:
+                first = await anext(events)
+            await anyio.sleep(0.5)
+            async with stream(client, last_event_id=first.id) as events:
+                await anyio.sleep(1.5)
+                assert not cancelled.is_set()
+                steps[0].set()
+                async for event in events:
+                    if event.data is not None and "result" in event.data:
+                        assert event.data["result"]["content"][0]["text"] == "done"
+                        break
+            steps[0] = anyio.Event()
+            async with stream(client, client.of_call(8, "Asks", progressToken="q")) as events:
+                await anext(events)
+            await cancelled.wait()
 
 
 async def test_another_session_or_principal_gets_nothing_of_a_stream(tmp_path: Path) -> None:
