@@ -216,7 +216,7 @@ class Spawner:
                 session_key=ctx.session_key,
                 task_id=one.agent_id,
                 name=one.name,
-                again=self._again(one),
+                restart_data=self._restart_data(one),
             )
         except BaseException:
             self.live.remove(one.agent_id)
@@ -250,13 +250,14 @@ class Spawner:
             raise self.live.still_running(request.resume)
         return record
 
-    def _again(self, one: AgentStart) -> Mapping[str, Any] | None:
-        """What another replica needs to go on. An agent of an agent ends with that; a team's members are here."""
-        engine = one.chosen.engine
-        if self.takeover is None or one.ctx.rights.depth or one.request.mail is not None:
+    def _restart_data(self, one: AgentStart) -> Mapping[str, Any] | None:
+        """What another replica needs to go on with an agent that was started in the background. If a call waits for it,
+        it ends with the call; an agent of an agent ends with that; members of a team stay where the team is."""
+        engine, in_background = one.chosen.engine, one.request.background or one.type.background
+        if self.takeover is None or not in_background or one.ctx.rights.depth or one.request.mail is not None:
             return None
         can_go_on = engine.outlives_calls and engine.resumes_from == "messages"
-        return self.takeover.again(one.request, one.ctx) if can_go_on else None
+        return self.takeover.restart_data(one.request, one.ctx) if can_go_on else None
 
     async def _type(self, request: SpawnRequest, record: AgentRecord | None) -> tuple[AgentType, tuple[str, ...]]:
         known = await self.types.read()

@@ -10,21 +10,23 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 from pydantic import TypeAdapter
 
 from goat_mcp.agents.agent_start import SpawnRequest
 from goat_mcp.agents.records import AgentRecord, packed
-from goat_mcp.commands.tasks.held_work import AGAIN_S, KEPT_S, WAIT_S, HeldWork
+from goat_mcp.commands.tasks.held_work import KEPT_S, RETRY_S, WAIT_S, HeldWork
+from goat_mcp.commands.tasks.team_tasks import Sealed
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import Rights
+from goat_mcp.state.replicas.lease import Scripts
 
 MAX_BYTES = 4 * 1024 * 1024
 """Of a transcript. A longer one is not shared, and its agent does not go on elsewhere."""
-GO_ON = (
+RESUME_PROMPT = (
     "The server that ran you has ended, and another one goes on with you. Calls without a result may have taken "
     "effect: look before you repeat one. What you started in the background is gone. Now go on with your task."
 )
@@ -33,29 +35,17 @@ _REQUEST = ("title", "prompt", "type_name", "model", "effort", "mode", "name", "
 _RIGHTS = TypeAdapter(Rights)
 
 
-class SharedTexts(Protocol):
-    """The shared state. Keys are without its prefix. Raises `ToolError(IO)`."""
-
-    async def run_script(self, script: str, keys: list[str], arguments: list[str | int]) -> Any: ...
-
-
-class Sealed(Protocol):
-    def sealed(self, name: str, text: str) -> str: ...
-
-    def opened(self, name: str, sealed: str) -> str | None: ...
-
-
 class AgentTakeover:
     """`mode_of` is the permission mode of a session: the agent gets no wider one at a replica that does not know it."""
 
-    def __init__(self, state: SharedTexts, held: HeldWork, seal: Sealed, mode_of: Callable[[str], str]) -> None:
+    def __init__(self, state: Scripts, held: HeldWork, seal: Sealed, mode_of: Callable[[str], str]) -> None:
         self._state = state
         self._held = held
         self._seal = seal
         self._mode_of = mode_of
         self._newest: dict[str, AgentRecord] = {}
 
-    def again(self, request: SpawnRequest, ctx: ToolContext) -> Mapping[str, Any]:
+    def restart_data(self, request: SpawnRequest, ctx: ToolContext) -> Mapping[str, Any]:
         """What another replica needs to start or resume it, as JSON."""
         rights = ctx.rights
         rights = replace(rights, modes=(*rights.modes, self._mode_of(ctx.client_session)))
@@ -73,8 +63,9 @@ class AgentTakeover:
 
     async def begin_calls(self, agent_id: str) -> None:
         """Record that the calls of this turn begin. Raises `ToolError` if this replica may not make them."""
-        await self._held.check()
-        if self._held.is_given_up(agent_id):
+        if self._held.tasks:  # else no other replica can go on with it, or with the one that started it
+            await self._held.check()
+        if self._held.is_handed_over(agent_id):
             raise _taken(agent_id)
         if (record := self._newest.pop(agent_id, None)) is not None:
             await self._record(record)
@@ -114,20 +105,21 @@ class AgentTakeover:
             except ToolError:
                 if time.monotonic() > until_s:
                     raise
-                await anyio.sleep(AGAIN_S)
+                await anyio.sleep(RETRY_S)
         if not is_ours:
             raise _taken(agent_id)
 
 
-def read_again(again: Mapping[str, Any], principal: str) -> tuple[SpawnRequest, ToolContext]:
-    """The start that `AgentTakeover.again` has described, for this replica."""
-    request = SpawnRequest(**again["request"], background=True)
+def read_restart_data(data: Mapping[str, Any], principal: str) -> tuple[SpawnRequest, ToolContext]:
+    """The start that `AgentTakeover.restart_data` has described, for this replica."""
+    given = {name: value for name, value in data["request"].items() if name in _REQUEST}
+    request = SpawnRequest(**given, background=True)
     ctx = ToolContext(
         call_id=secrets.token_hex(8),
-        session_key=again["session_key"],
+        session_key=data["session_key"],
         principal=principal,
-        client_name=again["client_name"],
-        rights=_RIGHTS.validate_python({**again["rights"]}),
+        client_name=data["client_name"],
+        rights=_RIGHTS.validate_python(data["rights"]),
     )
     return request, ctx
 

@@ -174,7 +174,7 @@ async def while_open(request: Any, channel: DirectChannel, call: Awaitable[T]) -
         async def cancel_when_gone() -> None:
             await gone(request)
             if (streams := request.scope.get(STREAMS)) is not None:
-                await streams.given_up()
+                await streams.until_abandoned()
             if not channel.is_asking:
                 scope.cancel()
 

@@ -8,19 +8,19 @@ was emptied, set back or failed over may have lost that work was taken or done, 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.replicas.lease import Scripts
 from goat_mcp.state.replicas.registry import ReplicaRegistry
 
 KEPT_S = 24 * 3600
 """How long work waits for a replica."""
 WAIT_S = 30.0
-AGAIN_S = 0.2
+RETRY_S = 0.2
 _STREAM = "tasks:held"
 _MAX_SEEN = 1000
 _RUN = "local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')\n"
@@ -98,12 +98,6 @@ return {fields[2], fields[4], run}
 )
 
 
-class Scripts(Protocol):
-    """The shared state. Keys are without its prefix. Raises `ToolError(IO)`."""
-
-    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any: ...
-
-
 @dataclass(frozen=True)
 class _Hold:
     entry: str
@@ -128,7 +122,7 @@ class HeldWork:
         self._state = state
         self._registry = registry
         self._held: dict[str, _Hold] = {}
-        self._given_up: set[str] = set()
+        self._handed_over: set[str] = set()
         self._fence = 0
         self._renewing = anyio.Lock()
         self._stood_still = False
@@ -142,16 +136,16 @@ class HeldWork:
     def is_held(self, task_id: str) -> bool:
         return task_id in self._held
 
-    def is_given_up(self, task_id: str) -> bool:
+    def is_handed_over(self, task_id: str) -> bool:
         """Whether another replica has taken it, or is to take it: nothing of it is recorded here any more."""
-        return task_id in self._given_up
+        return task_id in self._handed_over
 
     async def hold(self, task_id: str, text: str) -> None:
         """Before its id is given away. Raises `ToolError(IO)`."""
         await self._use_fence()
         arguments = [self._me, task_id, text, KEPT_S]
-        entry, run = await self._state.run_script(_HOLD, [_STREAM, again_key(task_id)], arguments)
-        self._given_up.discard(task_id)
+        entry, run = await self._state.run_script(_HOLD, [_STREAM, restart_key(task_id)], arguments)
+        self._handed_over.discard(task_id)
         self._held[task_id] = _Hold(entry, run, text)
 
     async def write(self, task_id: str, key: str, text: str, *, lasts_s: int) -> bool:
@@ -165,11 +159,11 @@ class HeldWork:
         """It has ended, and that is recorded. Raises `ToolError(IO)`."""
         hold = self._held.pop(task_id, None)
         if hold is not None:
-            await self._state.run_script(_LET_GO, [_STREAM, again_key(task_id)], [hold.entry, self._me])
+            await self._state.run_script(_LET_GO, [_STREAM, restart_key(task_id)], [hold.entry, self._me])
 
-    def give_up(self) -> tuple[str, ...]:
+    def hand_over(self) -> tuple[str, ...]:
         """This replica ends. Others take what it holds once its lease is over. Returns that."""
-        self._given_up.update(self._held)
+        self._handed_over.update(self._held)
         return self.tasks
 
     async def check(self) -> None:
@@ -183,7 +177,7 @@ class HeldWork:
                     "this replica has no connection to the shared state, and another one may go on with this work",
                     "Look at the Redis of state.url with goat-mcp doctor; then resume the agent by its id.",
                 )
-            await anyio.sleep(AGAIN_S)
+            await anyio.sleep(RETRY_S)
         await self.renew()
 
     async def renew(self) -> None:
@@ -201,11 +195,11 @@ class HeldWork:
                 del self._held[task_id]
                 if found == "forgotten" and not self._stood_still:
                     # Nobody has it: this process was alive all the time, and Redis has lost what was in it.
-                    again = [new, task_id, hold.text, KEPT_S]
-                    entry, run = await self._state.run_script(_HOLD, [_STREAM, again_key(task_id)], again)
+                    arguments = [new, task_id, hold.text, KEPT_S]
+                    entry, run = await self._state.run_script(_HOLD, [_STREAM, restart_key(task_id)], arguments)
                     self._held[task_id] = _Hold(entry, run, hold.text)
                     continue
-                self._given_up.add(task_id)
+                self._handed_over.add(task_id)
                 self.on_taken(task_id)
             self._fence, self._stood_still = fence, False
 
@@ -225,11 +219,11 @@ class HeldWork:
             if found:
                 task_id, run, run_now = found
                 self._held[task_id] = _Hold(entry, run_now, "")
-                self._given_up.discard(task_id)
+                self._handed_over.discard(task_id)
                 claimed.append(Claimed(task_id, run == run_now))
         return claimed
 
-    def keep_text(self, task_id: str, text: str) -> None:
+    def keep_restart_data(self, task_id: str, text: str) -> None:
         """What goes on with claimed work, read from the shared state."""
         hold = self._held[task_id]
         self._held[task_id] = _Hold(hold.entry, hold.run, text)
@@ -247,7 +241,7 @@ class HeldWork:
         return _consumer(self._registry.me.name, self._fence)
 
 
-def again_key(task_id: str) -> str:
+def restart_key(task_id: str) -> str:
     """Where it is kept what another replica needs to go on."""
     return f"task:{task_id}:again"
 

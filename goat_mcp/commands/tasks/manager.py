@@ -83,18 +83,18 @@ class TaskManager:
         session_key: str = "",
         task_id: str = "",
         name: str = "",
-        again: Mapping[str, Any] | None = None,
+        restart_data: Mapping[str, Any] | None = None,
     ) -> Task:
         """Make running work a task. Raises `ToolError(BUSY)` when there is no room; the work then goes on as it is.
 
-        `task_id` is one of `new_task_id`; that of a task that has ended takes its place. `again`: see `Task`.
+        `task_id` is one of `new_task_id`; that of a task that has ended takes its place. `restart_data`: see `Task`.
         """
         if (earlier := self._watchers.get(task_id)) is not None:
             await asyncio.wait([earlier])  # it still writes the end of the earlier one
         self.check_room()
         self._forget_old()
         task_id = task_id or new_task_id()
-        task = Task(task_id, principal, work, name=name, started_by=session_key, again=again)
+        task = Task(task_id, principal, work, name=name, started_by=session_key, restart_data=restart_data)
         self._tasks[task_id] = task
         await self._tell_team(task)  # before anybody knows its id
         self._watchers[task_id] = asyncio.create_task(self._watch(task))
@@ -120,9 +120,14 @@ class TaskManager:
         return _lost(record)
 
     async def runs_elsewhere(self, task_id: str, principal: str) -> bool:
-        """Whether another process that shares our state directory runs it."""
+        """Whether another replica runs it, or another process that shares our state directory. Raises `ToolError(IO)`
+        if only the shared state could say."""
         if task_id in self._tasks:
             return False
+        if self._team is not None and not self._team.held.is_held(task_id):
+            elsewhere = await self._team.find(task_id, principal)
+            if elsewhere is not None and elsewhere.status is TaskStatus.RUNNING:
+                return True
         record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
         return record is not None and _runs_elsewhere(record)
 

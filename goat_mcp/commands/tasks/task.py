@@ -80,8 +80,8 @@ class TaskWork(Protocol):
 class Task:
     """One piece of background work, bound to the principal that started it.
 
-    `name` is given by its starter, and `started_by` is the session that started it; both may be empty. `again` is JSON:
-    what another replica needs to go on with it, or None if none may.
+    `name` is given by its starter, and `started_by` is the session that started it; both may be empty.
+    `restart_data` is JSON: what another replica needs to go on with it, or None if none may.
     """
 
     id: str
@@ -91,7 +91,7 @@ class Task:
     name: str = ""
     started_by: str = ""
     ended_at_s: float | None = None
-    again: Mapping[str, Any] | None = None
+    restart_data: Mapping[str, Any] | None = None
     _read_up_to: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 
     @property

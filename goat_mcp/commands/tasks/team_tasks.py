@@ -10,18 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import anyio
 
-from goat_mcp.commands.tasks.held_work import HeldWork, again_key
+from goat_mcp.commands.tasks.held_work import HeldWork, restart_key
 from goat_mcp.commands.tasks.records import KEEP_ENDED_S, KEEP_LOST_S
 from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.output_capture import OutputPart
+from goat_mcp.state.replicas.lease import Scripts
 from goat_mcp.state.replicas.registry import ReplicaRegistry
 from goat_mcp.state.replicas.replica import Replica
 from goat_mcp.web.hops.client import HopClient, ReplicaLost
@@ -32,7 +33,7 @@ READ, STOP = f"{PATH}read", f"{PATH}stop"
 KEPT_CHARS = 20_000
 """Of the output of a task that has ended: its file is at the replica that ran it."""
 _MAX_KNOWN = 200
-_LOOK_AGAIN_S = 0.5
+_LOOK_RETRY_S = 0.5
 _WRITE = """
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[4])
@@ -45,12 +46,6 @@ _OF = "return redis.call('ZREVRANGE', KEYS[1], 0, ARGV[1])"
 _FORGET = "redis.call('ZREM', KEYS[2], ARGV[1]) return redis.call('DEL', KEYS[1])"
 
 
-class Scripts(Protocol):
-    """The shared state. Keys are without its prefix. Raises `ToolError(IO)`."""
-
-    async def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | int]) -> Any: ...
-
-
 class Sealed(Protocol):
     """Encrypts records: a command or its output may hold secrets."""
 
@@ -61,8 +56,8 @@ class Sealed(Protocol):
 
 @dataclass(frozen=True)
 class TeamRecord:
-    """One task. `replica` and `fence` name the process that runs it, or ran it. `goes_on`: if that ends, another one
-    goes on with it."""
+    """One task. `replica` and `fence` name the process that runs it, or ran it. `is_resumable`: if that ends,
+    another one goes on with it."""
 
     id: str
     principal: str
@@ -81,7 +76,7 @@ class TeamRecord:
     output: str = ""
     output_end: int = 0
     truncated: bool = False
-    goes_on: bool = False
+    is_resumable: bool = False
 
     @classmethod
     def read(cls, text: str) -> TeamRecord:
@@ -113,7 +108,7 @@ class TeamRecord:
             output=part.text,
             output_end=part.end,
             truncated=part.truncated,
-            goes_on=task.again is not None,
+            is_resumable=task.restart_data is not None,
         )
 
 
@@ -137,28 +132,32 @@ class TeamTasks:
 
     async def record(self, task: Task) -> None:
         """Keep it as it is now. Raises `ToolError(IO)`."""
-        if self.held.is_given_up(task.id) and task.status is not TaskStatus.RUNNING:
+        if self.held.is_handed_over(task.id) and task.status is not TaskStatus.RUNNING:
             return
         record = TeamRecord.of(task, self._workspace(), self._registry.me)
         if task.status is TaskStatus.RUNNING:
             record = replace(record, output="", output_end=0)
-            if task.again is not None and not self.held.is_held(task.id):
-                await self.held.hold(task.id, self._seal.sealed(again_key(task.id), json.dumps(task.again)))
+            if task.restart_data is not None and not self.held.is_held(task.id):
+                await self.held.hold(task.id, self._seal.sealed(restart_key(task.id), json.dumps(task.restart_data)))
         await self._write(record)
 
     async def end(self, record: TeamRecord, status: TaskStatus, reason: str) -> None:
         """Work that this replica has claimed does not go on. Raises `ToolError(IO)`."""
-        await self._write(replace(record, status=status, reason=reason, goes_on=False))
+        await self._write(replace(record, status=status, reason=reason, is_resumable=False))
 
-    async def again(self, task_id: str) -> tuple[TeamRecord, Mapping[str, Any]] | None:
-        """What is recorded of claimed work, and what goes on with it; None if it has ended or nobody can know."""
+    async def running(self, task_id: str) -> TeamRecord | None:
+        """What is recorded of claimed work; None if it has ended. Raises `ToolError(IO)`."""
         record = await self._read(task_id)
-        sealed: str | None = await self._state.run_script(_READ, [again_key(task_id)], [])
-        text = None if sealed is None else self._seal.opened(again_key(task_id), sealed)
-        if record is None or record.status != TaskStatus.RUNNING or sealed is None or text is None:
+        return record if record is not None and record.status == TaskStatus.RUNNING else None
+
+    async def restart_data(self, task_id: str) -> Mapping[str, Any] | None:
+        """What goes on with claimed work; None if it is not kept any more. Raises `ToolError(IO)`."""
+        sealed: str | None = await self._state.run_script(_READ, [restart_key(task_id)], [])
+        text = None if sealed is None else self._seal.opened(restart_key(task_id), sealed)
+        if sealed is None or text is None:
             return None
-        self.held.keep_text(task_id, sealed)
-        return record, json.loads(text)
+        self.held.keep_restart_data(task_id, sealed)
+        return json.loads(text)
 
     async def _write(self, record: TeamRecord) -> None:
         is_running = record.status == TaskStatus.RUNNING
@@ -194,7 +193,7 @@ class TeamTasks:
             record = await self._read(task_id)
             if record is not None and (record.principal, record.workspace) == (principal, self._workspace()):
                 work = RemoteWork(record, self)
-                if work.outcome is None and not record.goes_on and await self._replica_of(record) is None:
+                if work.outcome is None and not record.is_resumable and await self._replica_of(record) is None:
                     work.lose()
                 found.append(Task(record.id, record.principal, work, record.started_at_s, record.name))
         return found
@@ -206,7 +205,7 @@ class TeamTasks:
         while (replica := await self._replica_of(record)) is None:
             # It may have recorded its end before it went, or another one goes on.
             last = await self._read(record.id)
-            if last is None or (last.status == TaskStatus.RUNNING and not last.goes_on):
+            if last is None or (last.status == TaskStatus.RUNNING and not last.is_resumable):
                 return None
             if last.status != TaskStatus.RUNNING:
                 return last
@@ -218,7 +217,7 @@ class TeamTasks:
             elif time.monotonic() > until_s:
                 return last
             else:
-                await anyio.sleep(_LOOK_AGAIN_S)
+                await anyio.sleep(_LOOK_RETRY_S)
         wait_s = max(0.0, until_s - time.monotonic())
         body = json.dumps({"id": record.id, "principal": record.principal, "wait_s": wait_s}).encode()
         status, text = await self._asked(replica, path, body)
@@ -328,11 +327,11 @@ class RemoteWork:
                 break
             except ToolError as problem:
                 is_lost = isinstance(problem, ReplicaLost)
-                if (is_lost or problem.code is ErrorCode.NETWORK) and self.record.goes_on and path == READ:
+                if (is_lost or problem.code is ErrorCode.NETWORK) and self.record.is_resumable and path == READ:
                     # It runs, or another replica goes on with it once the lease is over.
                     if time.monotonic() > until_s:
                         return
-                    await anyio.sleep(_LOOK_AGAIN_S)
+                    await anyio.sleep(_LOOK_RETRY_S)
                     continue
                 if not is_lost:
                     raise

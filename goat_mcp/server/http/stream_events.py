@@ -125,7 +125,7 @@ class SessionEvents:
             self._listeners -= 1
             self._listened_until_s = time.monotonic()
 
-    async def given_up(self) -> None:
+    async def until_abandoned(self) -> None:
         """Return when a client that has just lost a stream has not come back in time for any of the session's."""
         lost_s = time.monotonic()
         while self._listeners or time.monotonic() - max(lost_s, self._listened_until_s) < COME_BACK_S:  # noqa: ASYNC110

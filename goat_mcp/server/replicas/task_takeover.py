@@ -60,7 +60,7 @@ class TaskTakeover:
                 self._team.held.on_taken = lambda task_id: None
                 group.cancel_scope.cancel()
                 with anyio.move_on_after(HANDING_OVER_S, shield=True):
-                    for task_id in self._team.held.give_up():
+                    for task_id in self._team.held.hand_over():
                         await self._tasks().stop_taken(task_id)
 
     async def _look(self) -> None:
@@ -79,33 +79,38 @@ class TaskTakeover:
 
     async def _go_on(self, task_id: str, *, is_known: bool) -> bool:
         """False if it has to wait."""
-        found = await self._team.again(task_id)
-        if found is None:
+        record = await self._team.running(task_id)
+        if record is None:
             await self._team.held.let_go(task_id)
             return True
-        record, again = found
-        if not is_known or record.workspace != self._workspace():
+        data = await self._team.restart_data(task_id)
+        if data is None or not is_known or record.workspace != self._workspace():
             await self._team.end(record, TaskStatus.ORPHANED, _NOT_KNOWN.format(record.replica))
             return True
         try:
-            await self._start(record, again)
+            await self._start(record, data)
         except ToolError as problem:
             if problem.code is ErrorCode.BUSY:
                 return False
-            why = f"the replica {record.replica}, which ran it, has ended, and it cannot go on here: {problem.message}"
-            await self._team.end(record, TaskStatus.FAILED, why)
+            await self._fail(record, problem.message)
+        except (OSError, ValueError, TypeError, KeyError) as problem:  # the disk, or data of another version
+            await self._fail(record, f"{type(problem).__name__}: {problem}")
         else:
             self._warn("the work of an ended replica goes on here", task=task_id, replica=record.replica)
         return True
 
-    async def _start(self, record: TeamRecord, again: Mapping[str, Any]) -> None:
-        from goat_mcp.agents.takeover import GO_ON, read_again
+    async def _fail(self, record: TeamRecord, problem: str) -> None:
+        why = f"the replica {record.replica}, which ran it, has ended, and it cannot go on here: {problem}"
+        await self._team.end(record, TaskStatus.FAILED, why)
 
-        request, ctx = read_again(again, record.principal)
+    async def _start(self, record: TeamRecord, data: Mapping[str, Any]) -> None:
+        from goat_mcp.agents.takeover import RESUME_PROMPT, read_restart_data
+
+        request, ctx = read_restart_data(data, record.principal)
         spawner = self._spawner()
         with spawner.spill.used_by(record.principal):
             try:
-                resumed = replace(request, resume=record.id, prompt=GO_ON, type_name="", isolation="")
+                resumed = replace(request, resume=record.id, prompt=RESUME_PROMPT, type_name="", isolation="")
                 await spawner.start(resumed, ctx)
             except ToolError as problem:
                 if problem.code is not ErrorCode.TASK_UNKNOWN:

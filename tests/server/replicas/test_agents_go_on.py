@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.e2e.scripted_backend import BACKEND_KEY, MODEL, Calls, Held, Says, ScriptedBackend, ToolCall
@@ -59,6 +62,17 @@ def begin(at: Running, **more: Any) -> str:
     return text(call(at.url, "Agent", arguments)).splitlines()[0].removeprefix("Task started: ")
 
 
+def begin_and_pay(at: Running, backend: ScriptedBackend, answer: Says | Calls) -> tuple[str, Held]:
+    """An agent that has made one call and waits for this answer of its model; asked once more, that says `Whole.`"""
+    held = Held(answer)
+    backend.script(pays(PAY, name="first"), held)
+    agent = begin(at)
+    assert held.arrived.wait(60)
+    backend.forget()
+    backend.script(Says("Whole."))
+    return agent, held
+
+
 def output(at: Running, agent: str, *, block: bool = True) -> str:
     return text(call(at.url, "TaskOutput", {"task_id": agent, "block": block, "timeout": 30000}))
 
@@ -67,14 +81,9 @@ def roles(backend: ScriptedBackend) -> list[str]:
     return [str(message.get("content")) for message in backend.asked[-1].messages if message["role"] != "assistant"]
 
 
-def test_an_agent_goes_on_after_its_last_turn_and_repeats_nothing(made: Cluster, backend: ScriptedBackend) -> None:
+def test_an_agent_is_resumable_after_its_last_turn_and_repeats_nothing(made: Cluster, backend: ScriptedBackend) -> None:
     a, b = start(made, "a", backend), start(made, "b", backend)
-    held = Held(Says("never heard"))
-    backend.script(pays(PAY, name="first"), held)
-    agent = begin(a)
-    assert held.arrived.wait(60)
-    backend.forget()
-    backend.script(Says("Whole."))
+    agent, held = begin_and_pay(a, backend, Says("never heard"))
 
     a.kill()
     held.release.set()
@@ -87,7 +96,7 @@ def test_an_agent_goes_on_after_its_last_turn_and_repeats_nothing(made: Cluster,
     assert "Whole." in output(c, agent)
 
 
-def test_a_call_that_was_begun_is_not_made_again_and_the_agent_is_told(made: Cluster, backend: ScriptedBackend) -> None:
+def test_a_call_that_was_begun_is_not_made_again_and_the_model_knows(made: Cluster, backend: ScriptedBackend) -> None:
     a, b = start(made, "a", backend), start(made, "b", backend)
     backend.script(pays(PAY_SLOWLY, name="begun", for_s=60))
     agent = begin(a)
@@ -122,12 +131,7 @@ def test_a_replica_that_stood_still_does_not_go_on_with_what_another_one_has(
     made: Cluster, backend: ScriptedBackend
 ) -> None:
     a, b = start(made, "a", backend), start(made, "b", backend)
-    held = Held(pays(PAY, name="late"))
-    backend.script(pays(PAY, name="first"), held)
-    agent = begin(a)
-    assert held.arrived.wait(60)
-    backend.forget()
-    backend.script(Says("Whole."))
+    agent, held = begin_and_pay(a, backend, pays(PAY, name="late"))
 
     a.signal(signal.SIGSTOP)
     wait_until(lambda: made.live() == ["b"], "it is given up")
@@ -143,12 +147,7 @@ def test_a_replica_that_stood_still_does_not_go_on_with_what_another_one_has(
 
 def test_a_replica_that_leaves_hands_its_agents_over(made: Cluster, backend: ScriptedBackend) -> None:
     a, b = start(made, "a", backend), start(made, "b", backend)
-    held = Held(Says("never heard"))
-    backend.script(pays(PAY, name="first"), held)
-    agent = begin(a)
-    assert held.arrived.wait(60)
-    backend.forget()
-    backend.script(Says("Whole."))
+    agent, held = begin_and_pay(a, backend, Says("never heard"))
 
     a.process.terminate()
     assert a.process.wait(30) == 0
@@ -191,3 +190,43 @@ def test_after_redis_was_emptied_the_agent_ends_where_it_runs(made: Cluster, bac
     assert "Whole." in output(a, agent)
     assert made.effects == ["after"]
     assert "Whole." in output(b, agent)
+
+
+def test_an_agent_that_runs_at_one_replica_is_not_resumed_at_another_until_it_has_ended(
+    made: Cluster, backend: ScriptedBackend
+) -> None:
+    a, b = start(made, "a", backend), start(made, "b", backend)
+    agent, held = begin_and_pay(a, backend, Says("First."))
+    go_on = {"description": "go on", "prompt": "Go on.", "resume": agent}
+
+    refused = text(call(b.url, "Agent", go_on))
+    held.release.set()
+    assert "First." in output(a, agent)
+    resumed = text(call(b.url, "Agent", go_on))
+
+    assert "[E_BUSY]" in refused
+    assert "Whole." in resumed
+    assert made.effects == ["first"]
+
+
+def test_an_agent_that_a_call_waits_for_ends_with_its_replica(made: Cluster, backend: ScriptedBackend) -> None:
+    a, b = start(made, "a", backend), start(made, "b", backend)
+    held = Held(Says("never heard"))
+    backend.script(held)
+    waiting = threading.Thread(target=lambda: suppressed(begin, a, run_in_background=False))
+    waiting.start()
+    assert held.arrived.wait(60)
+
+    a.kill()
+    waiting.join(60)
+    held.release.set()
+    wait_until(lambda: made.live() == ["b"], "it is given up")
+    time.sleep(3)
+
+    assert b.probe() == (200, "ok")
+    assert len(backend.asked) == 1
+
+
+def suppressed(work: Any, *arguments: Any, **more: Any) -> None:
+    with suppress(httpx2.TransportError):
+        work(*arguments, **more)
