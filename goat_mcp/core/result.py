@@ -33,7 +33,8 @@ class ToolResult:
     `facts` are the machine-readable side of the text. They travel as `structuredContent` only when
     `facts_replace_text` (they say everything the text says), because a widely used host shows its
     model the structured content *instead of* the text; otherwise under `_meta[FACTS_META_KEY]`.
-    `other` holds members of a relayed result that this class has no name for.
+    `other` holds members of a relayed result that this class has no name for. `task_id`: the call goes on as this
+    background task, and this result only says so; that of the call itself is in `TaskOutcome.result`.
     """
 
     content: tuple[Block, ...] = ()
@@ -44,6 +45,7 @@ class ToolResult:
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     other: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error_code: str | None = None
+    task_id: str | None = None
 
     @property
     def text(self) -> str:
@@ -79,10 +81,16 @@ class ToolResult:
 
 
 def text_result(
-    text: str, *, facts: Mapping[str, Any] | None = None, notices: Sequence[str] = (), replace_text: bool = False
+    text: str,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    notices: Sequence[str] = (),
+    replace_text: bool = False,
+    task_id: str | None = None,
 ) -> ToolResult:
     """A successful result of one text block. Notices come last, each on a line in square brackets."""
-    return ToolResult(content=(text_block(with_notices(text, notices)),), facts=facts, facts_replace_text=replace_text)
+    content = (text_block(with_notices(text, notices)),)
+    return ToolResult(content=content, facts=facts, facts_replace_text=replace_text, task_id=task_id)
 
 
 def with_notices(text: str, notices: Sequence[str]) -> str:
