@@ -76,6 +76,12 @@ class Suite:
         options = ["--suite", "all", "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
         return self._outcomes("server", names, ["--url", url, *options], folder)
 
+    def against_extension(self, url: str, scenario: str, folder: Path) -> Outcome:
+        """One server scenario of an extension. What the suite itself leaves out there is no failure."""
+        options = ["--url", url, "--scenario", scenario, "--timeout", str(SCENARIO_TIMEOUT_MS)]
+        (outcome,) = self._outcomes("server", [scenario], options, folder)
+        return outcome
+
     def against_client(self, command: str, scenario: str, revision: str, folder: Path) -> Outcome:
         """One client scenario: the suite serves, and runs `command` with the URL of its server.
 

@@ -16,6 +16,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.core.names import OWN_URIS
+from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import app_entries, read_app
 from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
@@ -62,7 +63,7 @@ class Resources:
 
         calls = self.gateway.on_demand.resource_calls()
         outcome = await self.requests.converse(ctx, params, lambda context: calls.read(uri, context))
-        if isinstance(outcome, types.InputRequiredResult):
+        if not isinstance(outcome, ToolResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
             raise no_such_resource(uri, ctx.protocol_version)
