@@ -169,7 +169,9 @@ class Adapter:
         lists = ResourceLists(self.gateway, self._list_changed)
         resources = Resources(self.gateway, lists, self._requests)
         prompts = Prompts(self.gateway, lists, self._requests)
-        watching = Subscriptions(self.gateway, self.changes, resources, self._requests)
+        self._tasks = Lazy(self._client_tasks)
+        tasks = TaskRequests(self._tasks, self._who)
+        watching = Subscriptions(self.gateway, self.changes, resources, self._requests, tasks)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.gateway.lists.on_outdated(partial(self._outdated, lists))
         own = self.gateway.program_tools
@@ -200,8 +202,7 @@ class Adapter:
         self.server.extensions = {TASKS_EXTENSION: {}}
         if not own.alone:
             self.server.extensions[APPS_EXTENSION] = {"mimeTypes": [APP_MIME_TYPE]}
-        self._tasks = Lazy(self._client_tasks)
-        TaskRequests(self._tasks, self._who).add_to(self.server)
+        tasks.add_to(self.server)
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._requests.set_log_level)
         self.server.add_notification_handler(

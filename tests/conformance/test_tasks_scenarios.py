@@ -1,4 +1,4 @@
-"""The official suite's scenarios of `io.modelcontextprotocol/tasks`: against a server that has them, and goat-mcp. # ERA-7"""
+"""The official suite's scenarios for tasks: against a server that has them, and goat-mcp in front of one. # ERA-7"""
 
 from __future__ import annotations
 

@@ -85,11 +85,13 @@ class TaskRecords:
         write_private(self._path(task.id), json.dumps(asdict(record)).encode("ascii"))
 
     def find(self, task_id: str, principal: str) -> TaskRecord | None:
-        """The record of an earlier task of this principal in this workspace."""
+        """The record of an earlier task of this principal in this workspace, if its time is not over."""
         if not TASK_ID.match(task_id):
             return None
         record = self._read(self._path(task_id))
         if record is None or (record.principal, record.workspace) != (principal, self.workspace()):
+            return None
+        if record.status != TaskStatus.RUNNING and time.time() - record.started_at_s - record.seconds > KEEP_ENDED_S:
             return None
         return record
 

@@ -23,6 +23,7 @@ from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_contents, sanitized_answer
 
@@ -98,6 +99,7 @@ class Subscriptions:
     changes: ChangeHub
     resources: Resources
     requests: Requests
+    tasks: TaskRequests
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         uri = str(params.uri)
@@ -126,7 +128,8 @@ class Subscriptions:
         with ExitStack() as watched:
             agreed = await self._watch_all(ctx, requested, watched)
             filter = params.notifications.model_copy(update={"resource_subscriptions": agreed or None})
-            return await self.changes.listen(ctx, params.model_copy(update={"notifications": filter}))
+            params = params.model_copy(update={"notifications": filter})
+            return await self.tasks.listen(ctx, params, self.changes.listen)
 
     async def _watch_all(self, ctx: Context, uris: list[str], watched: ExitStack) -> list[str]:
         agreed: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
@@ -17,6 +17,7 @@ from goat_mcp.server.client_channel import Context
 
 if TYPE_CHECKING:  # loaded for the first client that knows tasks
     from goat_mcp.server.tasks.client_tasks import ClientTasks
+    from goat_mcp.server.tasks.status_notices import Listen
 
 _DONE: dict[str, Any] = {"resultType": "complete"}
 
@@ -50,6 +51,20 @@ class TaskRequests:
     async def cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
         await self.tasks().cancel(params.task_id, ctx, self._caller(ctx, params))
         return dict(_DONE)
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams, listen: Listen
+    ) -> types.SubscriptionsListenResult:
+        """A change stream that may name tasks, over `listen` for all else. Raises `MCPError`."""
+        task_ids = (params.notifications.model_extra or {}).get("taskIds")
+        if task_ids is None:
+            return await listen(ctx, params)
+        check_declared(ctx)
+        if not isinstance(task_ids, list) or not all(isinstance(one, str) for one in cast("list[Any]", task_ids)):
+            raise MCPError(types.INVALID_PARAMS, "notifications.taskIds is no list of ids")
+        from goat_mcp.server.tasks.status_notices import listen_to_tasks
+
+        return await listen_to_tasks(self.tasks(), cast("list[str]", task_ids), ctx, self.who.of(ctx), params, listen)
 
     def _caller(self, ctx: Context, params: TaskParams) -> Caller:
         """Who asks. Raises `MCPError` for a client that has not declared the extension, and for a header that names

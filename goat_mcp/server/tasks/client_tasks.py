@@ -27,6 +27,7 @@ from goat_mcp.server.suspended_calls import SuspendedCall
 from goat_mcp.server.tasks.call_task import CallTask
 from goat_mcp.server.tasks.task_state import task_state, without_payload
 
+LOOK_EVERY_S = 0.25
 _MAX_CHAINED = 3
 """A call that is a task may make itself another one, e.g. Bash."""
 
@@ -62,6 +63,10 @@ class ClientTasks:
             await self.gateway.services.tasks().stop(task)
         except ToolError as problem:
             raise refusal(problem) from None
+
+    def look_every_s(self, wire_id: str, state: Mapping[str, Any]) -> float:
+        """How often a stream looks whether this task has changed."""
+        return LOOK_EVERY_S
 
     async def created(self, task_id: str, ctx: Context, caller: Caller) -> TaskAnswer:
         """What a call is answered with that goes on as this task."""

@@ -18,6 +18,7 @@ from goat_mcp.server.tasks.call_task import CallTask
 POLL_INTERVAL_MS = 1000
 PAYLOAD = frozenset({"result", "error", "inputRequests"})
 """What the answer to the call that made the task does not hold."""
+TERMINAL = frozenset({"completed", "failed", "cancelled"})
 Wire = Callable[[ToolResult], dict[str, Any]]
 
 
