@@ -286,8 +286,10 @@ class Adapter:
 
     def _client_tasks(self) -> ClientTasks:
         from goat_mcp.server.tasks.client_tasks import ClientTasks
+        from goat_mcp.server.tasks.sealed_task import SealedTasks
 
-        return ClientTasks(self.gateway, lambda: self.suspended.replica)
+        sealed = SealedTasks(self._security.codec)
+        return ClientTasks(self.gateway, self._requests, sealed, lambda: self.suspended.replica)
 
     def _as_task(self, ctx: Context, params: CalledTool, caller: Caller) -> CallAsTask:
         return self._tasks().of_call(params.name, ctx, caller)

@@ -97,7 +97,7 @@ class Requests:
             principal, owner, *_ = caller
             asked = ctx.session.client_capabilities
             if as_task is not None and asked is not None and asked.extensions and TASKS_EXTENSION in asked.extensions:
-                return await self._with_tasks(ctx, params, body, as_task(ctx, params, caller), caller, pin, only_reads)
+                return await self._with_tasks(ctx, params, work, as_task(ctx, params, caller), caller, pin, only_reads)
             if params.request_state is not None:
                 answers = params.input_responses or {}
                 return await self._suspended.resume(
@@ -117,13 +117,21 @@ class Requests:
         self,
         ctx: Context,
         params: MayAnswer,
-        body: Callable[[ClientChannel], Awaitable[ToolResult]],
+        work: Work,
         as_task: CallAsTask,
         caller: Caller,
         pin: Pin,
         only_reads: Callable[[], bool],
     ) -> ToolResult | types.InputRequiredResult | TaskAnswer:
         """For a client that knows tasks: the request is answered while the call goes on, if that takes long."""
+
+        async def body(channel: ClientChannel) -> ToolResult:
+            context, client = self._context(ctx, channel)
+            try:
+                return await work(context.changed(reads_tasks_of=context.call_id))
+            finally:
+                client.call_ended()
+
         principal, owner, *_ = caller
         patience = Patience(as_task.after_s, as_task.take_over)
         if params.request_state is not None:
@@ -144,7 +152,7 @@ class Requests:
             outcome = await self._suspended.start(
                 ctx, owner, principal, body, pin=pin, rounds_before=rounds, patience=patience
             )
-        if isinstance(outcome, ToolResult) and outcome.task_id is not None:
+        if isinstance(outcome, ToolResult) and (outcome.task_id is not None or outcome.upstream_task is not None):
             return await as_task.answer(outcome)
         return outcome
 

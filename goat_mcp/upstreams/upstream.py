@@ -147,6 +147,7 @@ class Upstream:
             want=self._supervisor.want,
             visible=self._visible,
             elicit_login=self.elicit_login if self._login is not None else None,
+            requests=lambda: self.requests,
         )
         self._tools = ToolCache(
             config, registry=services.registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate

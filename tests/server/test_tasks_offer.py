@@ -26,6 +26,7 @@ from tests.tool_doubles import fake
 pytestmark = pytest.mark.anyio
 
 AFTER_S = 0.05
+METHODS: tuple[tuple[str, dict[str, Any]], ...] = (("get", {}), ("update", {"inputResponses": {}}), ("cancel", {}))
 YES = {"action": "accept", "content": {"sure": "yes"}}
 
 
@@ -89,8 +90,8 @@ async def test_a_handshake_client_hears_of_no_tasks(tmp_path: Path) -> None:
     release = anyio.Event()
     slow = fake("Slow", release=release)
     async with running(gateway(tmp_path, slow)) as adapter, Client(adapter.server, mode="legacy") as client:
+        results: list[types.CallToolResult] = []
         async with anyio.create_task_group() as group:
-            results: list[types.CallToolResult] = []
 
             async def call() -> None:
                 results.append(await client.call_tool("Slow", {}))
@@ -113,7 +114,7 @@ async def test_a_handshake_client_hears_of_no_tasks(tmp_path: Path) -> None:
 async def test_a_client_that_declares_no_tasks_is_refused_with_the_capability_it_lacks(tmp_path: Path) -> None:
     async with task_client(gateway(tmp_path), {}) as client:
         refused: list[Refused] = []
-        for method, more in (("get", {}), ("update", {"inputResponses": {}}), ("cancel", {})):
+        for method, more in METHODS:
             with pytest.raises(Refused) as caught:
                 await client.request(f"tasks/{method}", {"taskId": "x", **more})
             refused.append(caught.value)
@@ -121,7 +122,7 @@ async def test_a_client_that_declares_no_tasks_is_refused_with_the_capability_it
             await client.request("subscriptions/listen", {"notifications": {"taskIds": ["x"]}})
         refused.append(caught.value)
 
-    wanted = {"requiredCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+    wanted: dict[str, Any] = {"requiredCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
     assert [(one.code, one.data) for one in refused] == [(-32021, wanted)] * 4
 
 
@@ -278,7 +279,7 @@ NO_IDS = ("", "x", "../../etc/passwd", "a" * 32, "a" * 32 + ".web-1", "u" * 5000
 async def test_an_id_that_is_none_is_unknown(tmp_path: Path, task_id: str) -> None:
     async with task_client(gateway(tmp_path)) as client:
         refused: list[Refused] = []
-        for method, more in (("get", {}), ("update", {"inputResponses": {}}), ("cancel", {})):
+        for method, more in METHODS:
             with pytest.raises(Refused) as caught:
                 await client.request(f"tasks/{method}", {"taskId": task_id, **more})
             refused.append(caught.value)

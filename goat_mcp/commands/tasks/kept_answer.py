@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from goat_mcp.commands.tasks.task import RequestError, TaskOutcome
-from goat_mcp.core.result import ToolResult, text_block
+from goat_mcp.core.result import ToolResult, UpstreamTask, text_block
 
 MAX_KEPT_CHARS = 2_000_000
 """Of one answer. A larger one is known to the process that ran the call only."""
@@ -36,6 +36,8 @@ def restored(answer: Mapping[str, Any] | None) -> tuple[ToolResult | None, Reque
         if answer and "result" in answer:
             members: dict[str, Any] = dict(answer["result"])
             members["content"] = tuple(members["content"])
+            if members.get("upstream_task"):
+                members["upstream_task"] = UpstreamTask(**members["upstream_task"])
             return ToolResult(**members), None
     except (TypeError, KeyError):
         pass

@@ -5,31 +5,33 @@ One principal knows its own only; a foreign id is as unknown as a made-up one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.commands.tasks.records import TASK_ID
 from goat_mcp.commands.tasks.task import Task
-from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.result import ToolResult
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.result import ToolResult, UpstreamTask
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import Caller
 from goat_mcp.server.client_channel import Context
-from goat_mcp.server.error_responses import refusal
-from goat_mcp.server.requests import TaskAnswer
+from goat_mcp.server.error_responses import refusal, relayed_error
+from goat_mcp.server.requests import Requests, TaskAnswer
 from goat_mcp.server.result_compatibility import downgraded_result, sanitized_result
 from goat_mcp.server.suspended_calls import SuspendedCall
 from goat_mcp.server.tasks.call_task import CallTask
-from goat_mcp.server.tasks.task_state import task_state, without_payload
+from goat_mcp.server.tasks.sealed_task import PREFIX, SealedTasks
+from goat_mcp.server.tasks.task_state import task_state, with_times, without_payload
 
-LOOK_EVERY_S = 0.25
+LOOK_EVERY_S, MOST_LOOK_S = 0.25, 30.0
 _MAX_CHAINED = 3
 """A call that is a task may make itself another one, e.g. Bash."""
+T = TypeVar("T")
 
 
 def unknown_task() -> MCPError:
@@ -41,6 +43,8 @@ class ClientTasks:
     """`replica` is this server's name among several, empty if it is alone."""
 
     gateway: Gateway
+    requests: Requests
+    sealed: SealedTasks
     replica: Callable[[], str]
 
     def of_call(self, name: str, ctx: Context, caller: Caller) -> BecomingTask:
@@ -48,31 +52,54 @@ class ClientTasks:
 
     async def state(self, wire_id: str, ctx: Context, caller: Caller) -> dict[str, Any]:
         """As `tasks/get` returns it. Raises `MCPError`."""
-        return self._state(await self._newest(wire_id, caller.principal), wire_id, ctx)
+        found = await self._newest(wire_id, caller.principal)
+        if isinstance(found, Task):
+            wire = partial(self._wire, version=ctx.protocol_version)
+            return task_state(found, wire_id, self.gateway.settings.output.max_chars, wire)
+        upstreams = self.gateway.on_demand.upstream_tasks()
+        state = await _there(upstreams.state(found, self.requests.context(ctx)))
+        if "result" in state:
+            state = {**state, "result": self._wire(state["result"], version=ctx.protocol_version)}
+        return with_times({"taskId": wire_id, **state})
 
     async def answer(self, wire_id: str, answers: Mapping[str, Any], ctx: Context, caller: Caller) -> None:
         """Raises `MCPError`."""
-        work = (await self._newest(wire_id, caller.principal)).work
-        if isinstance(work, CallTask):
-            work.answer(answers)
+        found = await self._newest(wire_id, caller.principal)
+        if not isinstance(found, Task):
+            upstreams = self.gateway.on_demand.upstream_tasks()
+            await _there(upstreams.answer(found, answers, self.requests.context(ctx)))
+        elif isinstance(found.work, CallTask):
+            found.work.answer(answers)
 
     async def cancel(self, wire_id: str, ctx: Context, caller: Caller) -> None:
         """One that has ended is left alone. Raises `MCPError`."""
-        task = await self._newest(wire_id, caller.principal)
+        found = await self._newest(wire_id, caller.principal)
+        if not isinstance(found, Task):
+            upstreams = self.gateway.on_demand.upstream_tasks()
+            await _there(upstreams.cancel(found, self.requests.context(ctx)))
+            return
         try:
-            await self.gateway.services.tasks().stop(task)
+            await self.gateway.services.tasks().stop(found)
         except ToolError as problem:
             raise refusal(problem) from None
 
     def look_every_s(self, wire_id: str, state: Mapping[str, Any]) -> float:
-        """How often a stream looks whether this task has changed."""
-        return LOOK_EVERY_S
+        """How often a stream looks whether this task has changed: one of an upstream as often as that wants."""
+        if not wire_id.startswith(PREFIX):
+            return LOOK_EVERY_S
+        return min(MOST_LOOK_S, max(LOOK_EVERY_S, state.get("pollIntervalMs", 1000) / 1000))
 
     async def created(self, task_id: str, ctx: Context, caller: Caller) -> TaskAnswer:
         """What a call is answered with that goes on as this task."""
         task = await self._find(task_id, caller.principal)
-        state = self._state(task, self._wire_id(task.id), ctx)
+        wire = partial(self._wire, version=ctx.protocol_version)
+        state = task_state(task, self._wire_id(task.id), self.gateway.settings.output.max_chars, wire)
         return TaskAnswer({"resultType": "task", **without_payload(state)})
+
+    def relayed(self, task: UpstreamTask, caller: Caller) -> TaskAnswer:
+        """What a call is answered with that its upstream goes on with."""
+        wire_id = self.sealed.seal(task, caller.principal)
+        return TaskAnswer({"resultType": "task", **with_times({"taskId": wire_id, **task.created})})
 
     async def adopt(self, call: SuspendedCall, name: str, ctx: Context, caller: Caller) -> TaskAnswer | None:
         """Go on with a call as a task; None if there are too many tasks already."""
@@ -85,20 +112,22 @@ class ClientTasks:
             return None
         return await self.created(task.id, ctx, caller)
 
-    def _state(self, task: Task, wire_id: str, ctx: Context) -> dict[str, Any]:
-        wire = partial(self._wire, version=ctx.protocol_version)
-        return task_state(task, wire_id, self.gateway.settings.output.max_chars, wire)
-
     def _wire(self, result: ToolResult, *, version: str) -> dict[str, Any]:
         answer = result.wire(structured_always=self.gateway.settings.output.structured == "always")
         return downgraded_result(sanitized_result(answer), version)
 
-    async def _newest(self, wire_id: str, principal: str) -> Task:
+    async def _newest(self, wire_id: str, principal: str) -> Task | UpstreamTask:
         """The task of this id, or the one that it has made of itself. Raises `MCPError`."""
+        if (of_upstream := self.sealed.open(wire_id, principal)) is not None:
+            return of_upstream
         task = await self._find(_own_id(wire_id), principal)
         for _ in range(_MAX_CHAINED):
             outcome = task.work.outcome
-            if outcome is None or outcome.result is None or outcome.result.task_id is None:
+            if outcome is None or outcome.result is None:
+                break
+            if outcome.result.upstream_task is not None:
+                return outcome.result.upstream_task
+            if outcome.result.task_id is None:
                 break
             task = await self._find(outcome.result.task_id, principal)
         return task
@@ -119,6 +148,20 @@ class ClientTasks:
         return f"{task_id}.{replica}" if replica else task_id
 
 
+async def _there(request: Awaitable[T]) -> T:
+    """What an upstream is asked about its task. Raises `MCPError`."""
+    from goat_mcp.gateway.upstream_tasks import TaskGone
+
+    try:
+        return await request
+    except TaskGone:
+        raise unknown_task() from None
+    except ToolError as problem:
+        raise refusal(problem) from None
+    except UpstreamError as refused:
+        raise relayed_error(refused) from None
+
+
 @dataclass(frozen=True)
 class BecomingTask:
     """A `CallAsTask`."""
@@ -133,6 +176,8 @@ class BecomingTask:
         return await self.tasks.adopt(call, self.name, self.ctx, self.caller)
 
     async def answer(self, started: ToolResult) -> TaskAnswer:
+        if started.upstream_task is not None:
+            return self.tasks.relayed(started.upstream_task, self.caller)
         return await self.tasks.created(started.task_id or "", self.ctx, self.caller)
 
 

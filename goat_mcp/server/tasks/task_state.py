@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -101,6 +102,12 @@ def _message(task: Task, outcome: TaskOutcome | None) -> str:
 
 def _timestamp(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def with_times(state: dict[str, Any]) -> dict[str, Any]:
+    """Of an upstream's task: the times that it owes us, if it leaves them out."""
+    now = _timestamp(time.time())
+    return {"createdAt": now, "lastUpdatedAt": now, **state}
 
 
 def without_payload(state: Mapping[str, Any]) -> dict[str, Any]:
