@@ -47,14 +47,14 @@ class UpstreamTaskCalls:
     catalog: Catalog
     upstreams: Upstreams
     why_hidden: Callable[[Rights], Callable[[ToolSpec], str]]
-    _ended: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict[tuple[str, str], str])
+    _ended: OrderedDict[tuple[str, str, str], str] = field(default_factory=OrderedDict[tuple[str, str, str], str])
 
     async def state(self, task: UpstreamTask, ctx: ToolContext) -> dict[str, Any]:
         """As `TaskRequests.get` returns it, with a `ToolResult` as its `result`. Raises `ToolError`, `UpstreamError`,
         `TaskGone`."""
         spec, upstream = self._about(task, ctx)
         state = await self._recorded("tasks/get", spec, upstream.calls.tasks.requests.get(task.task_id, ctx), ctx)
-        self._check_end(task, state["status"])
+        self._check_end(task, state["status"], ctx.principal)
         if state["status"] == COMPLETED:
             return {**state, "result": await self._result(spec, upstream, state["result"], ctx)}
         if state["status"] == FAILED:
@@ -131,9 +131,9 @@ class UpstreamTaskCalls:
         with self.pipeline.spill.used_by(ctx.principal):
             return await anyio.to_thread.run_sync(limits.of, result)
 
-    def _check_end(self, task: UpstreamTask, status: str) -> None:
+    def _check_end(self, task: UpstreamTask, status: str, principal: str) -> None:
         """Raises `ToolError(UPSTREAM)` for a task that had ended, and ends in another way or not at all by now."""
-        key = (task.source, task.task_id)
+        key = (principal, task.source, task.task_id)
         before = self._ended.get(key, status)
         if before != status:
             raise ToolError(

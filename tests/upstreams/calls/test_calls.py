@@ -62,6 +62,7 @@ class Double:
         more: Mapping[str, Any] | None = None,
         client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         self.events.append(f"call {name}")
         behaviour = self.behaviours.pop(0)
