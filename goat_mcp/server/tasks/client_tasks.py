@@ -26,6 +26,7 @@ from goat_mcp.server.result_compatibility import downgraded_result, sanitized_re
 from goat_mcp.server.suspended_calls import SuspendedCall
 from goat_mcp.server.tasks.call_task import CallTask
 from goat_mcp.server.tasks.sealed_task import PREFIX, SealedTasks
+from goat_mcp.server.tasks.task_ids import given_id, own_id
 from goat_mcp.server.tasks.task_state import task_state, with_times, without_payload
 
 LOOK_EVERY_S, MOST_LOOK_S = 0.25, 30.0
@@ -93,7 +94,7 @@ class ClientTasks:
         """What a call is answered with that goes on as this task."""
         task = await self._find(task_id, caller.principal)
         wire = partial(self._wire, version=ctx.protocol_version)
-        state = task_state(task, self._wire_id(task.id), self.gateway.settings.output.max_chars, wire)
+        state = task_state(task, given_id(task.id, self.replica()), self.gateway.settings.output.max_chars, wire)
         return TaskAnswer({"resultType": "task", **without_payload(state)})
 
     def relayed(self, task: UpstreamTask, caller: Caller) -> TaskAnswer:
@@ -120,7 +121,7 @@ class ClientTasks:
         """The task of this id, or the one that it has made of itself. Raises `MCPError`."""
         if (of_upstream := self.sealed.open(wire_id, principal)) is not None:
             return of_upstream
-        task = await self._find(_own_id(wire_id), principal)
+        task = await self._find(own_id(wire_id), principal)
         for _ in range(_MAX_CHAINED):
             outcome = task.work.outcome
             if outcome is None or outcome.result is None:
@@ -142,10 +143,6 @@ class ClientTasks:
         if task.id != task_id:
             raise unknown_task()  # found by a name that its starter gave it
         return task
-
-    def _wire_id(self, task_id: str) -> str:
-        replica = self.replica()
-        return f"{task_id}.{replica}" if replica else task_id
 
 
 async def _there(request: Awaitable[T]) -> T:
@@ -179,14 +176,3 @@ class BecomingTask:
         if started.upstream_task is not None:
             return self.tasks.relayed(started.upstream_task, self.caller)
         return await self.tasks.created(started.task_id or "", self.ctx, self.caller)
-
-
-def _own_id(wire_id: str) -> str:
-    """Without the replica that gave it."""
-    return wire_id.partition(".")[0]
-
-
-def replica_of_task(wire_id: str) -> str:
-    """The replica that gave this id, by its own word; empty if it names none."""
-    own_id, _, replica = wire_id.partition(".")
-    return replica if TASK_ID.match(own_id) else ""
