@@ -50,6 +50,11 @@ class Outcome:
     def passed(self) -> bool:
         return not self.failures
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the suite itself has checked nothing of it."""
+        return self.passed and not self.successes and not self.warnings
+
 
 @dataclass(frozen=True)
 class Suite:
