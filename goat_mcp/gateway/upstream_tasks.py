@@ -24,7 +24,7 @@ from goat_mcp.core.redaction import redacted_upstream_error
 from goat_mcp.core.result import ToolResult, UpstreamTask, error_result
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.upstreams.calls.task_answers import COMPLETED, ENDS, FAILED
+from goat_mcp.upstreams.calls.task_answers import COMPLETED, ENDS, FAILED, INPUT_REQUIRED, WORKING
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.upstream import Upstream
@@ -55,6 +55,8 @@ class UpstreamTaskCalls:
         spec, upstream = self._about(task, ctx)
         state = await self._recorded("tasks/get", spec, upstream.calls.tasks.requests.get(task.task_id, ctx), ctx)
         self._check_end(task, state["status"], ctx.principal)
+        if state["status"] == INPUT_REQUIRED:
+            return await self._asked(task, upstream, state, ctx)
         if state["status"] == COMPLETED:
             return {**state, "result": await self._result(spec, upstream, state["result"], ctx)}
         if state["status"] == FAILED:
@@ -74,6 +76,17 @@ class UpstreamTaskCalls:
         """Raises like `state`."""
         spec, upstream = self._about(task, ctx)
         await self._recorded("tasks/cancel", spec, upstream.calls.tasks.requests.cancel(task.task_id, ctx), ctx)
+
+    async def _asked(
+        self, task: UpstreamTask, upstream: Upstream, state: dict[str, Any], ctx: ToolContext
+    ) -> dict[str, Any]:
+        """The state with the questions that are left for the client, once what is known is answered."""
+        tasks = upstream.calls.tasks
+        questions: dict[str, Any] = state.pop("inputRequests")
+        if known := tasks.known_answers(questions):
+            await tasks.requests.update(task.task_id, known, ctx)
+        left = {key: one for key, one in questions.items() if key not in known}
+        return {**state, "inputRequests": left} if left or not known else {**state, "status": WORKING}
 
     def _about(self, task: UpstreamTask, ctx: ToolContext) -> tuple[UpstreamSpec, Upstream]:
         """The tool whose call it is, and the upstream."""

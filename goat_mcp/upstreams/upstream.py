@@ -97,7 +97,6 @@ class Upstream:
         self.subscriptions = Lazy(self._make_subscriptions)
         """Which of its resources somebody watches."""
         retry = RetryPolicy(self._limits.retry)
-
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
         self._asks = KnownAsks(config, warm)

@@ -23,7 +23,7 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.tasks.sealed_task import SealedTasks
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
-from tests.server.task_client import Refused, TaskClient, connected, running, task_client
+from tests.server.task_client import DECLARED, Refused, TaskClient, connected, running, task_client
 from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +121,26 @@ async def test_a_question_in_the_task_keeps_its_key_and_names_its_author(tmp_pat
     assert update["taskId"] == "their-1"
     assert update["inputResponses"] == {"their.key": {"action": "accept", "content": {"n": None}}}
     assert done["status"] == "completed"
+
+
+async def test_roots_that_a_task_wants_are_the_workspace_and_no_question_to_the_client(tmp_path: Path) -> None:
+    """ERA-6."""
+    wants: dict[str, Any] = {
+        "status": "input_required",
+        "inputRequests": {"r": {"method": "roots/list"}, **ASKS["inputRequests"]},
+    }
+    only: dict[str, Any] = {"status": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}
+    entry = server("tasking.py", tmp_path / "log", allow=["elicitation", "roots"])
+    served = gateway(tmp_path, entry)
+    async with task_client(served, {**DECLARED, "roots": {}}) as client:
+        await served.upstreams.first_outcome("mcp__t__", 30)
+        task_id = (await client.call(WORK, {"states": [wants, only]}))["taskId"]
+        first, second = await client.get(task_id), await client.get(task_id)
+
+    assert (first["status"], list(first["inputRequests"])) == ("input_required", ["their.key"])
+    assert second["status"] == "working" and "inputRequests" not in second
+    given = [one["inputResponses"] for one in asked(tmp_path, "tasks/update")]
+    assert given == [{"r": {"roots": [{"uri": tmp_path.as_uri(), "name": tmp_path.name}]}}] * 2
 
 
 async def test_cancelling_reaches_the_upstream_is_recorded_and_asks_nobody(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
 from goat_mcp.upstreams.calls.task_answers import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, task_id_in, task_members
 from goat_mcp.upstreams.calls.task_requests import TaskRequests
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.transports.server_requests import RoundAnswers
+from goat_mcp.upstreams.transports.server_requests import KIND_OF, ROOTS, RoundAnswers, roots_result
 
 LEAST_POLL_S, MOST_POLL_S, DEFAULT_POLL_S = 0.1, 10.0, 1.0
 _CANCEL_S = 2.0
@@ -27,6 +27,12 @@ class UpstreamTasks:
         self.requests = TaskRequests(config, requests)
         self._config = config
         self._roots = roots
+
+    def known_answers(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+        """Those that are ours to give, by key: the roots, where a workspace is named (ERA-6)."""
+        if not (roots := self._roots(True)):
+            return {}
+        return {key: roots_result(roots) for key, one in questions.items() if KIND_OF[one["method"]] == ROOTS}
 
     async def held(self, created: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
         """The result that the task brings. If the caller gives up, so does the upstream, as far as it heeds that.
