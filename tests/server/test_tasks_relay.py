@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.tasks.sealed_task import SealedTasks
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from tests.conformance.targets import direct
 from tests.server.task_client import DECLARED, Refused, TaskClient, connected, running, task_client
 from tests.upstreams.fleet import server
 
@@ -184,6 +186,36 @@ async def test_an_id_holds_after_a_reconnect_and_a_restart(tmp_path: Path) -> No
     # The new process of the upstream was asked under its own id, and has forgotten it.
     assert asked(tmp_path, "tasks/get")[-1]["taskId"] == "their-1"
     assert (caught.value.code, caught.value.message) == (-32602, "no such task")
+
+
+async def test_another_process_with_the_same_keys_reads_answers_and_cancels_a_task_of_an_http_upstream(
+    tmp_path: Path,
+) -> None:
+    """As replicas do: nothing is kept of it but the id that the client has."""
+    with direct(tmp_path, "--tasks", "offered") as url:
+        entry = {"url": url, "allow": ["elicitation"]}
+        here, there = tmp_path / "here", tmp_path / "there"
+        for folder in (here, there):
+            folder.mkdir()
+        served = gateway(here, entry)
+        async with task_client(served) as client:
+            await served.upstreams.first_outcome("mcp__t__", 30)
+            asks = (await client.call("mcp__t__confirm_delete", {"filename": "a"}))["taskId"]
+            slow = (await client.call("mcp__t__slow_compute", {"seconds": 60}))["taskId"]
+        key = StateDirectory(there / "state").folder("http") / "request-state.key"
+        shutil.copy(here / "state" / "http" / "request-state.key", key)
+        other = gateway(there, entry)
+        async with task_client(other) as client:
+            await other.upstreams.first_outcome("mcp__t__", 30)
+            (question,) = (await client.until(asks, "input_required"))["inputRequests"]
+            await client.update(asks, {question: {"action": "accept", "content": {"confirm": True}}})
+            done = await client.until(asks)
+            await client.cancel(slow)
+            stopped = await client.until(slow)
+
+    assert question == "confirm"
+    assert done["result"]["content"] == [{"type": "text", "text": "deleted a"}]
+    assert stopped["status"] == "cancelled"
 
 
 def _tampered(task_id: str) -> str:
