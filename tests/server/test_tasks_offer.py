@@ -11,11 +11,13 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from goat_mcp.calls.hooks import Hooks
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Form, Question
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, text_block, text_result
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -30,12 +32,13 @@ METHODS: tuple[tuple[str, dict[str, Any]], ...] = (("get", {}), ("update", {"inp
 YES = {"action": "accept", "content": {"sure": "yes"}}
 
 
-def gateway(folder: Path, *tools: Any, **settings: Any) -> Gateway:
+def gateway(folder: Path, *tools: Any, hooks: Hooks | None = None, **settings: Any) -> Gateway:
     settings.setdefault("tasks", {"after_s": AFTER_S})
     made = Gateway(
         Settings.model_validate({"workspace": [folder], "mode": "bypassPermissions", **settings}),
         approval=Approval.HOST,
         state=StateDirectory(folder / "state"),
+        hooks=hooks,
     )
     for tool in tools:
         made.registry.register(tool)
@@ -137,11 +140,27 @@ async def test_bash_in_the_background_is_a_task_whose_result_is_its_output(tmp_p
     assert done["result"]["_meta"]["goat-mcp/facts"]["exit_code"] == 3
 
 
+async def test_hooks_see_what_a_command_in_the_background_brings(tmp_path: Path) -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def keep_back(spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        seen.append((spec.name, result.text.splitlines()[0]))
+        return text_result("kept back") if "secret" in result.text else result
+
+    served = gateway(tmp_path, tasks={"after_s": 0}, hooks=Hooks(after=(keep_back,)))
+    async with task_client(served) as client:
+        created = await client.call("Bash", {"command": "printf 'sec''ret'", "run_in_background": True})
+        done = await client.until(created["taskId"])
+
+    assert [name for name, _ in seen] == ["Bash", "Bash"] and seen[-1] == ("Bash", "secret")
+    assert text_of(done) == "kept back"
+
+
 async def test_a_task_of_a_call_that_makes_itself_one_shows_that_one(tmp_path: Path) -> None:
     """Bash has its own limit: what it starts then is the same task for the client."""
     (tmp_path / "wait.sh").write_text("until test -e go; do sleep 0.02; done; echo made\n")
-    settings = {"bash": {"auto_background_after_s": 10 * AFTER_S}}
-    async with task_client(gateway(tmp_path, **settings)) as client:
+    bash = {"auto_background_after_s": 10 * AFTER_S}
+    async with task_client(gateway(tmp_path, bash=bash)) as client:
         created = await client.call("Bash", {"command": "sh wait.sh"})
         await anyio.sleep(20 * AFTER_S)
         working = await client.get(created["taskId"])

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.commands.tasks.records import TASK_ID
-from goat_mcp.commands.tasks.task import Task
+from goat_mcp.commands.tasks.task import Task, TaskOutcome
+from goat_mcp.core.context import WAIT_LIMIT_S
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, UpstreamTask
 from goat_mcp.gateway.gateway import Gateway
@@ -27,8 +27,9 @@ from goat_mcp.server.suspended_calls import SuspendedCall
 from goat_mcp.server.tasks.call_task import CallTask
 from goat_mcp.server.tasks.sealed_task import PREFIX, SealedTasks
 from goat_mcp.server.tasks.task_ids import given_id, own_id
-from goat_mcp.server.tasks.task_state import task_state, with_times, without_payload
+from goat_mcp.server.tasks.task_state import brings_result, result_of_output, task_state, with_times, without_payload
 
+GRACE_S = 1.0
 LOOK_EVERY_S, MOST_LOOK_S = 0.25, 30.0
 _MAX_CHAINED = 3
 """A call that is a task may make itself another one, e.g. Bash."""
@@ -49,18 +50,24 @@ class ClientTasks:
     replica: Callable[[], str]
 
     def of_call(self, name: str, ctx: Context, caller: Caller) -> BecomingTask:
-        return BecomingTask(self, name, ctx, caller, self.gateway.settings.tasks.after_s)
+        after_s = self.gateway.settings.tasks.after_s
+        # What our own tools answer at their own limit, they answer: Bash with a task that shows its output.
+        grace_s = GRACE_S if after_s >= WAIT_LIMIT_S else 0
+        return BecomingTask(self, name, ctx, caller, after_s + grace_s)
 
     async def state(self, wire_id: str, ctx: Context, caller: Caller) -> dict[str, Any]:
         """As `tasks/get` returns it. Raises `MCPError`."""
         found = await self._newest(wire_id, caller.principal)
         if isinstance(found, Task):
-            wire = partial(self._wire, version=ctx.protocol_version)
-            return task_state(found, wire_id, self.gateway.settings.output.max_chars, wire)
+            outcome = found.work.outcome
+            if outcome is None or not brings_result(outcome):
+                return task_state(found, wire_id)
+            result = outcome.result or await self._result_of_output(found, outcome, ctx)
+            return task_state(found, wire_id, self._wire(result, ctx.protocol_version))
         upstreams = self.gateway.on_demand.upstream_tasks()
         state = await _there(upstreams.state(found, self.requests.context(ctx)))
         if "result" in state:
-            state = {**state, "result": self._wire(state["result"], version=ctx.protocol_version)}
+            state = {**state, "result": self._wire(state["result"], ctx.protocol_version)}
         return with_times({"taskId": wire_id, **state})
 
     async def answer(self, wire_id: str, answers: Mapping[str, Any], ctx: Context, caller: Caller) -> None:
@@ -93,8 +100,7 @@ class ClientTasks:
     async def created(self, task_id: str, ctx: Context, caller: Caller) -> TaskAnswer:
         """What a call is answered with that goes on as this task."""
         task = await self._find(task_id, caller.principal)
-        wire = partial(self._wire, version=ctx.protocol_version)
-        state = task_state(task, given_id(task.id, self.replica()), self.gateway.settings.output.max_chars, wire)
+        state = task_state(task, given_id(task.id, self.replica()))
         return TaskAnswer({"resultType": "task", **without_payload(state)})
 
     def relayed(self, task: UpstreamTask, caller: Caller) -> TaskAnswer:
@@ -113,7 +119,18 @@ class ClientTasks:
             return None
         return await self.created(task.id, ctx, caller)
 
-    def _wire(self, result: ToolResult, *, version: str) -> dict[str, Any]:
+    async def _result_of_output(self, task: Task, outcome: TaskOutcome, ctx: Context) -> ToolResult:
+        """The result of a command or an agent, which hooks see as they would have seen it in time."""
+        context = self.requests.context(ctx)
+        max_chars = context.setting("output.max_chars", self.gateway.settings.output.max_chars)
+        result = result_of_output(task, outcome, max_chars)
+        hooks = self.gateway.pipeline.hooks
+        if not hooks:
+            return result
+        spec = self.gateway.builtin("Agent" if task.work.kind == "agent" else "Bash").spec
+        return (await hooks.post_tool_use(spec, {"task_id": task.id}, result, context)).result
+
+    def _wire(self, result: ToolResult, version: str) -> dict[str, Any]:
         answer = result.wire(structured_always=self.gateway.settings.output.structured == "always")
         return downgraded_result(sanitized_result(answer), version)
 

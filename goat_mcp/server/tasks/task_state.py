@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,17 +20,15 @@ POLL_INTERVAL_MS = 1000
 PAYLOAD = frozenset({"result", "error", "inputRequests"})
 """What the answer to the call that made the task does not hold."""
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
-Wire = Callable[[ToolResult], dict[str, Any]]
 
 
-def task_state(task: Task, wire_id: str, max_chars: int, wire: Wire) -> dict[str, Any]:
-    """The state of a task now. `max_chars` bounds the output of a command, `wire` makes a result one that its client
-    can read."""
+def task_state(task: Task, wire_id: str, result: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The state of a task now. `result` is that of one that has brought one, as it travels."""
     outcome = task.work.outcome
     seconds = task.work.seconds
     state: dict[str, Any] = {
         "taskId": wire_id,
-        **_status(task, outcome, max_chars, wire),
+        **_status(task, outcome, result),
         "createdAt": _timestamp(task.started_at_s),
         "lastUpdatedAt": _timestamp(_changed_at_s(task, outcome)),
         # From its creation, so it grows while the task runs: an ended one is kept that long.
@@ -42,7 +40,7 @@ def task_state(task: Task, wire_id: str, max_chars: int, wire: Wire) -> dict[str
     return state
 
 
-def _status(task: Task, outcome: TaskOutcome | None, max_chars: int, wire: Wire) -> dict[str, Any]:
+def _status(task: Task, outcome: TaskOutcome | None, result: Mapping[str, Any] | None) -> dict[str, Any]:
     if outcome is None:
         if isinstance(task.work, CallTask) and (questions := task.work.questions):
             asked = {
@@ -55,7 +53,7 @@ def _status(task: Task, outcome: TaskOutcome | None, max_chars: int, wire: Wire)
     if (refusal := _refusal(outcome)) is not None:
         error: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
         return {"status": "failed", "error": error if refusal.data is None else {**error, "data": refusal.data}}
-    return {"status": "completed", "result": wire(outcome.result or _result_of_output(task, outcome, max_chars))}
+    return {"status": "completed", "result": result}
 
 
 def _refusal(outcome: TaskOutcome) -> RequestError | None:
@@ -68,7 +66,12 @@ def _refusal(outcome: TaskOutcome) -> RequestError | None:
     return outcome.error
 
 
-def _result_of_output(task: Task, outcome: TaskOutcome, max_chars: int) -> ToolResult:
+def brings_result(outcome: TaskOutcome | None) -> bool:
+    """Whether a task has ended, and neither by a stop nor by an error of the protocol."""
+    return outcome is not None and outcome.status is not TaskStatus.STOPPED and _refusal(outcome) is None
+
+
+def result_of_output(task: Task, outcome: TaskOutcome, max_chars: int) -> ToolResult:
     """What the call would have returned, of work that has an output only: a command, an agent."""
     work = task.work
     part = work.output(max_chars, 0)
