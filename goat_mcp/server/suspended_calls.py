@@ -202,15 +202,16 @@ class SuspendedCall(ClientChannel):
 
     async def run(self, body: Body[Any]) -> None:
         """The call itself, in a task of its own."""
-        with self._scope:
-            try:
+        try:
+            with self._scope:
                 self.done = Done(await body(self))
-            except Exception as error:
-                self.error = error
-        self.ended.set()
-        self._wake.set()
-        if self._on_change is not None:
-            self._on_change()
+        except Exception as error:
+            self.error = error
+        finally:  # also at the end of the server
+            self.ended.set()
+            self._wake.set()
+            if self._on_change is not None:
+                self._on_change()
 
     def cancel(self) -> None:
         self._scope.cancel()
