@@ -68,7 +68,7 @@ for line in sys.stdin:
     match asked.get("method"):
         case "server/discover":
             about = {"serverInfo": {"name": "tasking", "version": "1"}}
-            capabilities = {"tools": {}, "extensions": {EXTENSION: {}}}
+            capabilities: dict[str, Any] = {"tools": {}, "extensions": {EXTENSION: {}}}
             answer(asked, {**LISTED, **about, "supportedVersions": ["2026-07-28"], "capabilities": capabilities})
         case "tools/list":
             tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("work", "must")]
