@@ -193,7 +193,7 @@ class CallResults:
             call.notices.append(f"still running after {waited_s:.0f} s, until {call.limits.run_s:g} s at most")
         call.notices.append(f"output goes to {path}; TaskOutput reads it, TaskStop ends the task")
         facts = self._facts(call, task_id=task.id, output_file=str(path), truncated=part.truncated)
-        return text_result("\n".join(lines), facts=facts, notices=call.notices)
+        return text_result("\n".join(lines), facts=facts, notices=call.notices, task_id=task.id)
 
     async def ended(self, call: CommandCall) -> ToolResult:
         """The command has ended. Raises `ToolError` if it failed."""

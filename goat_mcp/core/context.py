@@ -82,6 +82,10 @@ class ToolContext:
     while_elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext
     do_afterwards: DoAfterwards = nothing_afterwards
     """Leaves for later what the client need not wait for."""
+    reads_tasks_of: str = ""
+    """The id of the call that a task of an upstream may be the answer to (SEP-2663): of none that it makes in turn."""
+    holds_tasks: bool = False
+    """Whether the call itself waits for the end of an upstream's task, for a caller that knows none."""
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 

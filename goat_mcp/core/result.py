@@ -27,13 +27,30 @@ def image_block(data: bytes, mime_type: str) -> Block:
 
 
 @dataclass(frozen=True)
+class UpstreamTask:
+    """A task of an upstream (SEP-2663): whose, of which tool, and its own id, which clients never see.
+
+    `launch` is the fingerprint of its entry's launch: another server under the same name is asked nothing about it.
+    `created` are the members that it came with, for the first answer about it.
+    """
+
+    source: str
+    tool: str
+    task_id: str
+    launch: str
+    created: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
 class ToolResult:
     """The outcome of one call.
 
     `facts` are the machine-readable side of the text. They travel as `structuredContent` only when
     `facts_replace_text` (they say everything the text says), because a widely used host shows its
     model the structured content *instead of* the text; otherwise under `_meta[FACTS_META_KEY]`.
-    `other` holds members of a relayed result that this class has no name for.
+    `other` holds members of a relayed result that this class has no name for. `task_id`: the call goes on as this
+    background task, and this result only says so; that of the call itself is in `TaskOutcome.result`. `upstream_task`
+    is the same for a task of an upstream, which its client reads there.
     """
 
     content: tuple[Block, ...] = ()
@@ -44,6 +61,8 @@ class ToolResult:
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     other: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error_code: str | None = None
+    task_id: str | None = None
+    upstream_task: UpstreamTask | None = None
 
     @property
     def text(self) -> str:
@@ -79,10 +98,16 @@ class ToolResult:
 
 
 def text_result(
-    text: str, *, facts: Mapping[str, Any] | None = None, notices: Sequence[str] = (), replace_text: bool = False
+    text: str,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    notices: Sequence[str] = (),
+    replace_text: bool = False,
+    task_id: str | None = None,
 ) -> ToolResult:
     """A successful result of one text block. Notices come last, each on a line in square brackets."""
-    return ToolResult(content=(text_block(with_notices(text, notices)),), facts=facts, facts_replace_text=replace_text)
+    content = (text_block(with_notices(text, notices)),)
+    return ToolResult(content=content, facts=facts, facts_replace_text=replace_text, task_id=task_id)
 
 
 def with_notices(text: str, notices: Sequence[str]) -> str:

@@ -181,7 +181,7 @@ class CommandAnswer:
                 failed.code, failed.message, failed.suggestion, facts=value, output=as_json(value)
             ) from failed
         value = self.value(result.facts or {}, notices)
-        return ToolResult(content=(text_block(as_json(value)),), structured=value)
+        return ToolResult(content=(text_block(as_json(value)),), structured=value, task_id=result.task_id)
 
     def value(
         self,

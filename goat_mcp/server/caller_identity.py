@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # there are tokens over HTTP only
 
 Transport = Literal["stdio", "http"]
 APPS_EXTENSION = "io.modelcontextprotocol/ui"
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 PATH_PROFILE = "goat_mcp.profile"
 """The key of a request's ASGI scope that holds the profile of its path."""

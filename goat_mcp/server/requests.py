@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -13,18 +13,45 @@ from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.server.caller_identity import CallerIdentity
+from goat_mcp.server.caller_identity import TASKS_EXTENSION, Caller, CallerIdentity
 from goat_mcp.server.calling_client import ChannelClient, DeclaredCapabilities, HostModel, LogLevels, SessionNotices
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
 from goat_mcp.server.plain_calls import PlainContext
-from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
+from goat_mcp.server.suspended_calls import Patience, Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
 
 _CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
 """`_meta` key under which Claude Code sends the id that the model gave the call."""
 Work = Callable[[ToolContext], Awaitable[ToolResult]]
+
+
+ParamsT = TypeVar("ParamsT", bound=MayAnswer)
+
+
+class TaskAnswer(dict[str, Any]):
+    """What a call is answered with that goes on as a task, as it travels."""
+
+
+class CallAsTask(Protocol):
+    """How one call becomes a task for its client."""
+
+    @property
+    def after_s(self) -> float:
+        """How long the request waits for it; 0 means until its end."""
+        ...
+
+    async def take_over(self, call: SuspendedCall) -> TaskAnswer | None:
+        """Go on with the call; None if that is not possible."""
+        ...
+
+    async def answer(self, started: ToolResult) -> TaskAnswer:
+        """For a call that has made itself a task."""
+        ...
+
+
+AsTask = Callable[[Context, ParamsT, Caller], CallAsTask]
 
 
 class Requests:
@@ -41,14 +68,16 @@ class Requests:
     async def converse(
         self,
         ctx: Context,
-        params: MayAnswer,
+        params: ParamsT,
         work: Work,
         pin: Pin = no_pin,
         only_reads: Callable[[], bool] = may_change,
-    ) -> ToolResult | types.InputRequiredResult:
+        as_task: AsTask[ParamsT] | None = None,
+    ) -> ToolResult | types.InputRequiredResult | TaskAnswer:
         """What the work returns; or a question, if the client has to come back with the answer (design D2).
 
-        `only_reads`: whether it is known that the work changes nothing.
+        `only_reads`: whether it is known that the work changes nothing. `as_task`: how it can become a task, if the
+        client knows tasks.
 
         Raises `MCPError` for what an upstream answered as an error of its own.
         """
@@ -64,13 +93,16 @@ class Requests:
             if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 direct = DirectChannel(ctx)
                 return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
-            principal, owner, *_ = self._who.of(ctx)
+            caller = self._who.of(ctx)
+            principal, owner, *_ = caller
+            asked = ctx.session.client_capabilities
+            if as_task is not None and asked is not None and asked.extensions and TASKS_EXTENSION in asked.extensions:
+                return await self._with_tasks(ctx, params, work, as_task(ctx, params, caller), caller, pin, only_reads)
             if params.request_state is not None:
                 answers = params.input_responses or {}
                 return await self._suspended.resume(
                     ctx, owner, principal, params.request_state, answers, body, pin=pin, only_reads=only_reads
                 )
-            asked = ctx.session.client_capabilities
             if asked is None or not (asked.sampling or asked.elicitation or asked.roots):
                 return await body(DirectChannel(ctx))
             rounds = 1 if brings_roots(ctx.params or {}) else 0
@@ -80,6 +112,49 @@ class Requests:
         except ToolError as unknowable:
             # Whether the answer counts cannot be known: the shared state is out of reach.
             return error_result(unknowable)
+
+    async def _with_tasks(
+        self,
+        ctx: Context,
+        params: MayAnswer,
+        work: Work,
+        as_task: CallAsTask,
+        caller: Caller,
+        pin: Pin,
+        only_reads: Callable[[], bool],
+    ) -> ToolResult | types.InputRequiredResult | TaskAnswer:
+        """For a client that knows tasks: the request is answered while the call goes on, if that takes long."""
+
+        async def body(channel: ClientChannel) -> ToolResult:
+            context, client = self._context(ctx, channel)
+            try:
+                return await work(context.changed(reads_tasks_of=context.call_id))
+            finally:
+                client.call_ended()
+
+        principal, owner, *_ = caller
+        patience = Patience(as_task.after_s, as_task.take_over)
+        if params.request_state is not None:
+            answers = params.input_responses or {}
+            outcome: Any = await self._suspended.resume(
+                ctx,
+                owner,
+                principal,
+                params.request_state,
+                answers,
+                body,
+                pin=pin,
+                only_reads=only_reads,
+                patience=patience,
+            )
+        else:
+            rounds = 1 if brings_roots(ctx.params or {}) else 0
+            outcome = await self._suspended.start(
+                ctx, owner, principal, body, pin=pin, rounds_before=rounds, patience=patience
+            )
+        if isinstance(outcome, ToolResult) and (outcome.task_id is not None or outcome.upstream_task is not None):
+            return await as_task.answer(outcome)
+        return outcome
 
     def context(self, ctx: Context) -> ToolContext:
         """The context of a request that is answered at once."""

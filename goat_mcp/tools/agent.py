@@ -122,7 +122,7 @@ def _running(agent: StartedAgent, notices: list[str]) -> ToolResult:
         f"its progress goes to {agent.work.output_file}",
     ]
     facts = {**_facts(agent, "running"), "task_id": agent.id}
-    return text_result(f"Task started: {agent.id}", facts=facts, notices=notices)
+    return text_result(f"Task started: {agent.id}", facts=facts, notices=notices, task_id=agent.id)
 
 
 async def _ended(spawner: Spawner, agent: StartedAgent, notices: list[str]) -> ToolResult:

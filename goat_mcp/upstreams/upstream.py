@@ -97,7 +97,6 @@ class Upstream:
         self.subscriptions = Lazy(self._make_subscriptions)
         """Which of its resources somebody watches."""
         retry = RetryPolicy(self._limits.retry)
-
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
         self._asks = KnownAsks(config, warm)
@@ -147,6 +146,7 @@ class Upstream:
             want=self._supervisor.want,
             visible=self._visible,
             elicit_login=self.elicit_login if self._login is not None else None,
+            requests=lambda: self.requests,
         )
         self._tools = ToolCache(
             config, registry=services.registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate

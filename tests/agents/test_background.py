@@ -76,7 +76,7 @@ async def test_a_background_agent_answers_at_once_and_gives_its_final_text_later
 
     facts = dict(started.facts or {})
     assert started.text.splitlines()[0] == f"Task started: {id_of(started)}"
-    assert (facts["status"], facts["task_id"]) == ("running", id_of(started))
+    assert (facts["status"], facts["task_id"], started.task_id) == ("running", id_of(started), id_of(started))
     assert at_work.text.startswith(f"Task {id_of(started)}: running")
     assert "turn 1: Glob *" in at_work.text + doing.text
     assert "Secret thoughts" not in over.text

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from tests.conformance.extensions import ExtensionResults, run_extensions
 from tests.conformance.page import Table, remarks, table, tally, with_results
 from tests.conformance.scenarios import NOT_ACROSS_ERAS
 from tests.conformance.suite import REVISIONS, NoSuite, Outcome, Suite, find_suite
@@ -23,7 +24,7 @@ from tests.e2e.goat import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "conformance.md"
 AT_A_TIME = 2
-CLIENT = "client"
+CLIENT, EXTENSIONS = "client", "extensions"
 DRIVER = f"{sys.executable} -m tests.conformance.driver"
 
 
@@ -41,7 +42,7 @@ def client_side(suite: Suite, scenario: str, revision: str, folder: Path) -> Out
 
 def main() -> int:
     options = argparse.ArgumentParser()
-    options.add_argument("--only", choices=[*TARGETS, CLIENT], action="append")
+    options.add_argument("--only", choices=[*TARGETS, CLIENT, EXTENSIONS], action="append")
     options.add_argument("--revision", choices=REVISIONS, action="append")
     options.add_argument("--keep", type=Path, help="a new folder that keeps what every part left behind")
     chosen = options.parse_args()
@@ -50,15 +51,16 @@ def main() -> int:
     except NoSuite as why:
         print(f"conformance: {why}", file=sys.stderr)
         return 2
-    parts, revisions = tuple(chosen.only or (*TARGETS, CLIENT)), tuple(chosen.revision or REVISIONS)
+    parts, revisions = tuple(chosen.only or (*TARGETS, CLIENT, EXTENSIONS)), tuple(chosen.revision or REVISIONS)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(AT_A_TIME) as pool:
         folder = chosen.keep or Path(scratch)
         folder.mkdir(exist_ok=True)
         servers = {
             target: pool.submit(server_side, suite, target, revisions, folder / target.replace(" ", "-"))
             for target in parts
-            if target != CLIENT
+            if target in TARGETS
         }
+        extensions = run_extensions(suite, pool, folder) if EXTENSIONS in parts else ExtensionResults
         clients = {
             revision: [
                 pool.submit(client_side, suite, scenario, revision, folder / CLIENT)
@@ -72,7 +74,9 @@ def main() -> int:
         of_clients = {
             revision: {"goat-mcp": [job.result() for job in jobs]} if jobs else {} for revision, jobs in clients.items()
         }
+        of_extensions = extensions()
     results = _results(suite, {"Server": of_servers, "Client": of_clients})
+    results = "\n\n".join(part for part in (results, of_extensions.text) if part)
     print(results)
     if not chosen.only and not chosen.revision:
         PAGE.write_text(with_results(PAGE.read_text(), results))
@@ -83,7 +87,7 @@ def main() -> int:
         for outcome in outcomes
         if not outcome.passed and not (column == HANDSHAKE_ONLY and outcome.scenario in NOT_ACROSS_ERAS)
     ]
-    return 1 if unexpected else 0
+    return 1 if unexpected or not of_extensions.all_passed else 0
 
 
 def _results(suite: Suite, sides: Mapping[str, Mapping[str, Table]]) -> str:

@@ -50,6 +50,11 @@ class Outcome:
     def passed(self) -> bool:
         return not self.failures
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the suite itself has checked nothing of it."""
+        return self.passed and not self.successes and not self.warnings
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -75,6 +80,12 @@ class Suite:
         names = self.scenarios("server", revision)
         options = ["--suite", "all", "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
         return self._outcomes("server", names, ["--url", url, *options], folder)
+
+    def against_extension(self, url: str, scenario: str, folder: Path) -> Outcome:
+        """One server scenario of an extension. What the suite itself leaves out there is no failure."""
+        options = ["--url", url, "--scenario", scenario, "--timeout", str(SCENARIO_TIMEOUT_MS)]
+        (outcome,) = self._outcomes("server", [scenario], options, folder)
+        return outcome
 
     def against_client(self, command: str, scenario: str, revision: str, folder: Path) -> Outcome:
         """One client scenario: the suite serves, and runs `command` with the URL of its server.

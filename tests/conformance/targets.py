@@ -31,11 +31,11 @@ _TOOL = "test_simple_text"
 
 
 @contextmanager
-def direct(folder: Path) -> Generator[str]:
+def direct(folder: Path, *flags: str) -> Generator[str]:
     """The fixture by itself."""
     with (folder / "fixture.stderr").open("w") as said:
         process = subprocess.Popen(
-            [*_FIXTURE, "--http"],
+            [*_FIXTURE, "--http", *flags],
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -54,21 +54,21 @@ def direct(folder: Path) -> Generator[str]:
 @contextmanager
 def behind_http(folder: Path) -> Generator[str]:
     """goat-mcp with the fixture as an HTTP upstream."""
-    with direct(folder) as url, _goat(folder, {"url": url}) as front:
+    with direct(folder) as url, goat(folder, {"url": url}) as front:
         yield front
 
 
 @contextmanager
 def behind_stdio(folder: Path) -> Generator[str]:
     """goat-mcp with the fixture as a child process."""
-    with _goat(folder, _child()) as front:
+    with goat(folder, child()) as front:
         yield front
 
 
 @contextmanager
 def behind_handshake_only(folder: Path) -> Generator[str]:
     """goat-mcp with a child process that knows only the older era: what newer clients see of it is all bridged."""
-    with _goat(folder, _child("--handshake-only")) as front:
+    with goat(folder, child("--handshake-only")) as front:
         yield front
 
 
@@ -83,7 +83,7 @@ def behind_balancer(folder: Path) -> Generator[str]:
         yield running.url
 
 
-def _child(*options: str) -> dict[str, Any]:
+def child(*options: str) -> dict[str, Any]:
     command, *arguments = _FIXTURE
     return {"command": command, "args": [*arguments, *options], "env": {"PYTHONPATH": str(REPOSITORY)}}
 
@@ -96,12 +96,13 @@ def _options(folder: Path, entry: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
+def goat(folder: Path, entry: Mapping[str, Any], *settings: str) -> Generator[str]:
     workspace = folder / "workspace"
     workspace.mkdir()
     # No --workspace: the roots that an upstream is told are the client's then.
     command = goat_command("serve", "--http", "127.0.0.1:0", "--no-token")
     command += [*_options(folder, entry), "--mode", "bypassPermissions"]
+    command += [part for setting in settings for part in ("--set", setting)]
     process = subprocess.Popen(
         command,
         env=Launch(folder, workspace).environment,

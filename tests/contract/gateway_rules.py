@@ -352,15 +352,23 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "ERA-7",
-        "Tasks and extensions pass only where both sides declare them; tools that need them are rejected.",
-        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests",
+        "Tasks and extensions pass only where both sides declare them; tools that need the tasks of 2025-11-25 are "
+        "rejected.",
+        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests "
+        "upstreams/calls/task_answers upstreams/calls/held_tasks gateway/upstream_tasks server/tasks/client_tasks "
+        "server/tasks/sealed_task",
         "upstreams/listing/test_listed_entries.py::"
         "test_a_tool_that_runs_only_as_a_task_is_rejected_and_one_that_may_is_not "
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
-        "server/apps/test_apps_of_upstreams.py::test_ERA_7_an_upstreams_app_passes_with_its_policy",
-        not_covered="We declare neither tasks nor extensions to upstreams, so none passes but documents of MCP Apps, "
-        "which need no word of ours; there is no setting that would let them.",
+        "server/apps/test_apps_of_upstreams.py::test_ERA_7_an_upstreams_app_passes_with_its_policy "
+        "server/test_tasks_relay.py::"
+        "test_the_extension_is_declared_for_a_client_that_declares_it_and_for_no_other "
+        "server/test_tasks_relay.py::test_an_upstreams_task_passes_with_an_id_of_ours_and_all_else_as_it_is "
+        "server/test_tasks_relay.py::"
+        "test_a_handshake_client_gets_the_result_of_a_task_that_the_upstream_insists_on "
+        "server/test_tasks_offer.py::test_a_handshake_client_hears_of_no_tasks",
+        not_covered="Of extensions only tasks are declared to upstreams; documents of MCP Apps need no word of ours.",
     ),
     _rule(
         "FLW-1",

@@ -451,6 +451,7 @@ IN_MEMORY = {
     "upstreams/sharing/multiplexer:Multiplexer._questions": "by session's connection, of one launch",
     "upstreams/sharing/multiplexer:Multiplexer._watched": "by session's connection, of one launch",
     "upstreams/sharing/multiplexer:_Handshake.result": "what the process says of itself, of one launch",
+    "gateway/upstream_tasks:UpstreamTaskCalls._ended": "by principal",
     "gateway/approvals/change_source:ChangeSource._requests": "the owner's queue, by staged change",
     "gateway/approvals/definition_source:DefinitionSource._requests": "the owner's queue, by definition",
     "gateway/diagnostics:Diagnostics.features": "of the process, for the operator",

@@ -334,6 +334,7 @@ async def test_a_long_command_becomes_a_task_and_goes_on(tmp_path: Path) -> None
     (bench.root / "go").touch()
     first, second, *_ = result.text.splitlines()
     assert (first, second, result.is_error) == (f"Task started: {task_id(result)}", "early", False)
+    assert result.task_id == task_id(result)
     assert size_and_mode(fact(result, "output_file")) == (6, 0o600)
     ended = await bench.read(task_id(result))
     assert ended.text.splitlines()[1:3] == ["early", "late"]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from goat_mcp.gateway.resource_calls import ResourceCalls
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
     from goat_mcp.gateway.status.running_work import RunningWork
+    from goat_mcp.gateway.upstream_tasks import UpstreamTaskCalls
     from goat_mcp.manifests.handler_api import AgentRuntime
     from goat_mcp.manifests.manifests import ManifestServices
 
@@ -101,6 +102,7 @@ class OnDemand:
         self.status = Lazy(self._status)
         self.resource_catalogs = Lazy(self._resource_catalogs)
         self.resource_calls = Lazy(self._resource_calls)
+        self.upstream_tasks = Lazy(self._upstream_tasks)
 
     async def load(self) -> None:
         """Load what the first call needs anyway. Modules are imported in a thread."""
@@ -291,6 +293,11 @@ class OnDemand:
             self._visibility.why_hidden,
             lambda source: self._upstreams.upstream(source).config.server,
         )
+
+    def _upstream_tasks(self) -> UpstreamTaskCalls:
+        from goat_mcp.gateway.upstream_tasks import UpstreamTaskCalls
+
+        return UpstreamTaskCalls(self.pipeline(), self._catalog, self._upstreams, self._visibility.why_hidden)
 
     def _resource_calls(self) -> ResourceCalls:
         from goat_mcp.gateway.resource_calls import ResourceCalls

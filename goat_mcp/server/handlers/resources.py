@@ -16,12 +16,14 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.core.names import OWN_URIS
+from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import app_entries, read_app
 from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_contents, sanitized_answer
 
@@ -62,7 +64,7 @@ class Resources:
 
         calls = self.gateway.on_demand.resource_calls()
         outcome = await self.requests.converse(ctx, params, lambda context: calls.read(uri, context))
-        if isinstance(outcome, types.InputRequiredResult):
+        if not isinstance(outcome, ToolResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
             raise no_such_resource(uri, ctx.protocol_version)
@@ -97,6 +99,7 @@ class Subscriptions:
     changes: ChangeHub
     resources: Resources
     requests: Requests
+    tasks: TaskRequests
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         uri = str(params.uri)
@@ -125,7 +128,8 @@ class Subscriptions:
         with ExitStack() as watched:
             agreed = await self._watch_all(ctx, requested, watched)
             filter = params.notifications.model_copy(update={"resource_subscriptions": agreed or None})
-            return await self.changes.listen(ctx, params.model_copy(update={"notifications": filter}))
+            params = params.model_copy(update={"notifications": filter})
+            return await self.tasks.listen(ctx, params, self.changes.listen)
 
     async def _watch_all(self, ctx: Context, uris: list[str], watched: ExitStack) -> list[str]:
         agreed: set[str] = set()

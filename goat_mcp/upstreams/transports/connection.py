@@ -113,26 +113,33 @@ class Connection:
         more: Mapping[str, Any] = _NOTHING,
         client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
+        extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """The raw result. Raises `UpstreamError` for an upstream's own error, `TransportFault` for one of the link.
 
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
+        `extensions` are those of the protocol that this request declares, where each does so for itself.
         """
         params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
         if self.callers.has_new_roots:
             await self._announce_new_roots(client)
         log_level = await self._log_level(client) if client is not None else ""
         if self._outbox is not None and on_progress is None:
-            result = await self._call_directly(self._outbox, self._link, params, client)
+            result = await self._call_directly(self._outbox, self._link, params, client, extensions)
         else:
             headers: dict[str, str] = {}
             if self._is_http and self.stateless:
                 headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
             if self._is_http and on_progress is None and self._link.direct.is_used:
-                result = await self._post_directly(params, headers, client)
+                result = await self._post_directly(params, headers, client, extensions)
             else:
                 result = await self.request(
-                    "tools/call", params, headers=headers, client=client, on_progress=on_progress
+                    "tools/call",
+                    params,
+                    headers=headers,
+                    client=client,
+                    on_progress=on_progress,
+                    extensions=extensions,
                 )
         if log_level and client is not None:
             # What it said before its answer is heard before its answer.
@@ -158,25 +165,34 @@ class Connection:
                 await self.request("logging/setLevel", {"level": level})
         return level
 
-    def _stamped(self, params: Mapping[str, Any], client: CallingClient | None) -> dict[str, Any]:
+    def _stamped(
+        self, params: Mapping[str, Any], client: CallingClient | None, extensions: Mapping[str, Any] = _NOTHING
+    ) -> dict[str, Any]:
         if not self.stateless:
             return stamp_request(params, stateless=False, instance=self.instance, is_gateway=bool(self.peer_instance))
         level = client.log_level if client is not None else ""
+        declared = self.callers.declared_for(client)
         return stamp_request(
             params,
             stateless=True,
-            capabilities=self.callers.declared_for(client),
+            capabilities={**declared, "extensions": extensions} if extensions else declared,
             log_level=level,
             instance=self.instance,
             is_gateway=bool(self.peer_instance),
         )
 
     async def _call_directly(
-        self, outbox: Outbox, link: StdioTransport, params: Mapping[str, Any], client: CallingClient | None
+        self,
+        outbox: Outbox,
+        link: StdioTransport,
+        params: Mapping[str, Any],
+        client: CallingClient | None,
+        extensions: Mapping[str, Any],
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         try:
-            answer = await link.direct.ask(outbox, request_id, "tools/call", self._stamped(params, client))
+            stamped = self._stamped(params, client, extensions)
+            answer = await link.direct.ask(outbox, request_id, "tools/call", stamped)
             if answer is None:
                 kind = FaultKind.LOST if link.was_written(request_id) else FaultKind.UNREACHABLE
                 raise TransportFault(Fault(kind, self.last_words()))
@@ -185,14 +201,18 @@ class Connection:
             link.forget(request_id)
 
     async def _post_directly(
-        self, params: Mapping[str, Any], headers: Mapping[str, str], client: CallingClient | None
+        self,
+        params: Mapping[str, Any],
+        headers: Mapping[str, str],
+        client: CallingClient | None,
+        extensions: Mapping[str, Any],
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         # A request that was cancelled before it began is not sent at all.
         await anyio.lowlevel.checkpoint_if_cancelled()
         try:
             answer = await self._link.direct.ask(
-                request_id, self._stamped(params, client), self._headers("tools/call", headers)
+                request_id, self._stamped(params, client, extensions), self._headers("tools/call", headers)
             )
         except asyncio.CancelledError:
             if not self.stateless:  # the other era takes the broken stream for it
@@ -233,12 +253,15 @@ class Connection:
         more: Mapping[str, Any] = _NOTHING,
         client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
+        extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
         await self._announce_new_roots(client)
         params = {**params, **more} if more and self.stateless else params
         headers = {"mcp-name": encode_header_value(name)} if name and self._is_http and self.stateless else {}
-        return await self.request(method, params, headers=headers, client=client, on_progress=on_progress)
+        return await self.request(
+            method, params, headers=headers, client=client, on_progress=on_progress, extensions=extensions
+        )
 
     def offers(self, capability: str) -> bool:
         """Whether the upstream declared it."""
@@ -284,6 +307,7 @@ class Connection:
         client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
         options: CallOptions | None = None,
+        extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """Any request, stamped for this hop. Raises like `call_tool`."""
         request_id = next(self._ids)
@@ -293,7 +317,8 @@ class Connection:
         if self._is_http and method != "initialize":
             opts["headers"] = self._headers(method, headers or {})
         try:
-            return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
+            stamped = self._stamped(params, client, extensions)
+            return self._result(await self._dispatcher.send_raw_request(method, stamped, opts))
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:

@@ -12,6 +12,7 @@ from mcp import Client
 
 from goat_mcp.agents.tool_uses import read_tool_uses
 from goat_mcp.calls.hooks import Hooks, PreToolUse
+from goat_mcp.calls.hooks.runner import with_output
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -66,6 +67,18 @@ async def test_a_function_of_three_arguments_still_runs(tmp_path: Path) -> None:
     result = await pipeline_over(tmp_path, fake("Read"), hooks=Hooks(after=(after,))).call("Read", {}, CTX)
 
     assert result.text == "Read: done"
+
+
+async def test_what_a_hook_shows_in_place_of_a_result_leaves_the_calls_task_known() -> None:
+    started = text_result("Task started: abc", facts={"task_id": "abc"}, task_id="abc")
+
+    shown = with_output(started, "It works in the background.")
+
+    assert shown is not None and (shown.text, shown.facts, shown.task_id) == (
+        "It works in the background.",
+        None,
+        "abc",
+    )
 
 
 async def test_in_your_program_hooks_see_the_models_id_and_its_message(tmp_path: Path) -> None:
