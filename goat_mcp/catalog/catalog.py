@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
+from goat_mcp.catalog.own_lists import OwnLists, OwnTools
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 from goat_mcp.core.context import ToolContext
@@ -75,20 +76,22 @@ class Catalog:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: Registry | OwnTools,
         filter: CatalogFilter | None = None,
         explain_missing: Callable[[str], ToolError | None] = lambda name: None,
         deferral: DeferredListing | None = None,
         dialect: DialectName = DEFAULT_DIALECT,
         profiles: Mapping[str, CatalogProfile] = _NO_PROFILES,
         name_cap: int | None = None,
+        own_lists: OwnLists | None = None,
     ) -> None:
         """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down.
 
         `dialect` is what the client's host accepts of a schema. `profiles` are those that a call's rights may name.
-        `name_cap`: where it is not the one that the registry's names obey.
+        `name_cap`: where it is not the one that the registry's names obey. `own_lists`: what single sessions see.
         """
         self._registry = registry
+        self._own_lists = own_lists or OwnLists()
         self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
         self._deferral = deferral or DeferredListing()
@@ -96,7 +99,7 @@ class Catalog:
         self._profiles = profiles
         self._name_cap = name_cap
         self._shows_apps = False
-        self._views: dict[tuple[tuple[str, ...], bool], Catalog] = {}
+        self._views: dict[tuple[tuple[str, ...], bool, str], Catalog] = {}
         self._choices = 0
         self._sources: dict[str, str] = {}
         self._renamed: dict[str, _Renamed] = {}
@@ -108,8 +111,8 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """Rises with every change of what may be in."""
-        return self._registry.snapshot.generation + self._choices
+        """Rises with every change of what may be in, for anybody."""
+        return self._registry.snapshot.generation + self._choices + self._own_lists.generation
 
     def choose(
         self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile], deferral: DeferredListing | None = None
@@ -129,20 +132,31 @@ class Catalog:
         self.dialect = DIALECTS[dialect]
         self._choices += 1
         self._listed, self._renamed = {}, {}
-        for (names, _), view in self._views.items():
+        for (names, *_), view in self._views.items():
             self._narrow(view, names)
 
     def of(self, rights: Rights) -> Catalog:
         """What these rights leave of it: each of their profiles narrows it further, the last says how it looks. The
-        tools that have an MCP App are in it only for a client that renders those."""
-        if not rights.profiles and rights.shows_apps == self._shows_apps:
+        tools of ours that have an MCP App are in it only for a client that renders those."""
+        if not rights.profiles and rights.shows_apps == self._shows_apps and not rights.own_lists:
             return self
-        key = (rights.profiles, rights.shows_apps)
+        own = rights.own_lists if rights.own_lists in self._own_lists.sessions else ""
+        key = (rights.profiles, rights.shows_apps, own)
         if (view := self._views.get(key)) is None:
-            view = Catalog(self._registry, explain_missing=self._explain_missing)
-            view._shows_apps = rights.shows_apps
-            self._narrow(view, rights.profiles)
-            self._views[key] = view
+            if own:
+                gone = [other for other in self._views if other[2] and other[2] not in self._own_lists.sessions]
+                for other in gone:
+                    del self._views[other]
+            view = self._views[key] = self._view(rights, own)
+        return view
+
+    def _view(self, rights: Rights, own: str) -> Catalog:
+        registry = self._registry
+        if own and isinstance(registry, Registry):
+            registry = OwnTools(registry, self._own_lists, own)
+        view = Catalog(registry, explain_missing=self._explain_missing, own_lists=self._own_lists)
+        view._shows_apps = rights.shows_apps
+        self._narrow(view, rights.profiles)
         return view
 
     def _narrow(self, view: Catalog, names: Sequence[str]) -> None:

@@ -138,7 +138,13 @@ class EmbeddedTools:
         if (on_progress := self.on_progress) is None:
             return ctx
 
-        async def report(done: float, total: float | None = None, message: str | None = None) -> None:
+        async def report(
+            done: float,
+            total: float | None = None,
+            message: str | None = None,
+            *,
+            meta: Mapping[str, Any] | None = None,
+        ) -> None:
             try:
                 await on_progress(CallProgress(ctx.model_call_id, tool, done, total, message or ""))
             except Exception as bug:  # the work is done all the same

@@ -154,7 +154,7 @@ async def test_of_a_flood_of_log_messages_a_part_is_passed_on_and_the_rest_is_co
 async def test_of_a_flood_of_progress_a_part_is_passed_on() -> None:
     heard: list[float] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(done)
 
     relay = ProgressRelay(progress)

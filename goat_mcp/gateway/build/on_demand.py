@@ -290,6 +290,7 @@ class OnDemand:
             self._upstreams.offers,
             self._visibility.why_hidden,
             lambda source: self._upstreams.upstream(source).config.server,
+            self._upstreams.own_lists,
         )
 
     def _resource_calls(self) -> ResourceCalls:
