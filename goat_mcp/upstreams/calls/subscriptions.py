@@ -255,6 +255,8 @@ class Subscriptions:
             wanted = frozenset(self._counts)
             if wanted == current.watched:
                 continue
+            # Who asks meanwhile for what the next stream leaves out has to wait for the one after it.
+            self._live &= wanted
             replacement = await self._open(connection, wanted, streams)
             current.scope.cancel()
             current = replacement

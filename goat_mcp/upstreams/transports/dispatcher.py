@@ -22,7 +22,6 @@ class UpstreamDispatcher(JSONRPCDispatcher[Any]):
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **of_sdk: Any
     ) -> None:
-        if method == "notifications/cancelled" and params is not None:
-            client = self.clients.get(params["requestId"])
-            params = cancelled_params(params["requestId"], client, str(params.get("reason") or ""))
+        if method == "notifications/cancelled" and params and (client := self.clients.get(params["requestId"])):
+            params = cancelled_params(params["requestId"], client, params["reason"])
         await super().notify(method, params, opts, **of_sdk)
