@@ -204,9 +204,11 @@ def envelope_of(meta: Mapping[str, Any]) -> dict[str, Any]:
 class PlainCalls:
     """Runs plain calls of one server."""
 
-    def __init__(self, server: Server[Any], call_tool: Handler, seal: Seal, cancellations: Cancellations) -> None:
+    def __init__(
+        self, server: Server[Any], call_tool: Handler, seal: Seal, cancellations: Cancellations | None = None
+    ) -> None:
         self.server = server
-        self.cancellations = cancellations
+        self.cancellations = cancellations or Cancellations()
         self.call_tool = call_tool
         self._seal = seal
         self._server_info = server.server_info_stamp
