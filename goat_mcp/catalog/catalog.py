@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from goat_mcp.catalog.app_tools import has_app, is_for_apps_only
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
 from goat_mcp.catalog.own_lists import OwnLists, OwnTools
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
@@ -202,6 +203,10 @@ class Catalog:
             and (name not in self._deferred or rights.allowed is not None)
         )
 
+    def for_models(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
+        """As `listed`, without those that only the documents of MCP Apps call."""
+        return tuple(tool for tool in self.listed(rights) if not is_for_apps_only(tool.spec.meta))
+
     def listing(self) -> list[dict[str, Any]]:
         """The tools as `tools/list` entries, built once per generation. Callers must not change it."""
         self._refresh()
@@ -309,7 +314,10 @@ class Catalog:
             return
         tools = self._admitted(snapshot)
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
-        upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
+        # Hosts look in the list for a tool with a document: it is there whatever it costs (ERA-7).
+        upstream = {
+            name: tool for name, tool in own.items() if tool.spec.toolset == "upstream" and not has_app(tool.spec.meta)
+        }
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
         if self._deferral.applies(entries.values(), has_upstream_tools=bool(upstream)):

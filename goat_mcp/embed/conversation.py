@@ -85,7 +85,7 @@ class EmbeddedTools:
         Upstreams that were never seen are waited for, 3 s at most.
         """
         await self.gateway.upstreams.first_list()
-        listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.listed()}
+        listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.for_models()}
         return definitions(self.gateway.on_demand.preflight().begin_step(self._context(), listed).values())
 
     async def run(

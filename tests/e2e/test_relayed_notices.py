@@ -100,7 +100,7 @@ class Heard:
         dispatcher._on_notify_intercept = take
 
 
-async def nothing(*_: Any) -> None:
+async def nothing(progress: float, total: float | None, message: str | None) -> None:
     """A client that wants progress."""
 
 
@@ -167,8 +167,8 @@ async def test_an_upstream_hears_why_a_call_was_cancelled(
         dispatcher.notify = with_reason
         await client.call_tool(f"mcp__{upstream}__touch", {})  # the calls after it take the fast path
         async with anyio.create_task_group() as group:
-            options = {"progress_callback": nothing} if wants_progress else {}
-            group.start_soon(lambda: client.call_tool(f"mcp__{upstream}__hang", {}, **options))
+            progress = nothing if wants_progress else None
+            group.start_soon(lambda: client.call_tool(f"mcp__{upstream}__hang", {}, progress_callback=progress))
             await client.call_tool(f"mcp__{upstream}__hanging", {})
             group.cancel_scope.cancel()
         result = await client.call_tool(f"mcp__{upstream}__cancelled", {})

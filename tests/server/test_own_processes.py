@@ -33,7 +33,7 @@ T = TypeVar("T")
 client_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 
 
-async def answering(*_: Any) -> Any:
+async def answering(context: Any, params: Any) -> Any:
     """What makes a client one that can be asked; nobody asks it here."""
     raise AssertionError("nobody asks here")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,10 @@ class Listener:
         self.capabilities: dict[str, Any] = {}
         self.given: dict[str, Any] = {}
         self.told: list[str] = []
+
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {}
 
     async def roots(self) -> tuple[Path, ...]:
         return ()
