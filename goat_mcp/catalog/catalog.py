@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from goat_mcp.catalog.app_tools import has_app, is_for_apps_only
+from goat_mcp.catalog.app_tools import has_app, is_for_apps_only, meant_by_app
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
 from goat_mcp.catalog.own_lists import OwnLists, OwnTools
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
@@ -177,7 +177,9 @@ class Catalog:
     def source_of(self, name: str) -> str | None:
         """The registry's source of the tool that this client calls so."""
         self._refresh()
-        return self._sources.get(name)
+        if (source := self._sources.get(name)) is None and (tool := self._of_app(name)) is not None:
+            source = self._sources.get(tool.spec.name)
+        return source
 
     def shows(self, spec: ToolSpec) -> bool:
         """Whether this client may see what the spec stands for."""
@@ -262,6 +264,8 @@ class Catalog:
                 f"{name} exists but is not in this client's catalog",
                 "Use a tool of the list; the operator can enable it with --toolset or catalog.allow.",
             )
+        if (of_app := self._of_app(name)) is not None:
+            return of_app
         if self._is_of_hidden_server(name):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
@@ -276,6 +280,13 @@ class Catalog:
             f"tool not found: {name[:200]}",
             f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is.",
         )
+
+    def _of_app(self, name: str) -> AnyTool | None:
+        """The tool that the document of an MCP App means by its server's own name for it, if that is one alone."""
+        if not self._shows_apps:
+            return None
+        meant = meant_by_app(name, (tool.spec for tool in self._tools.values()))
+        return self._tools.get(meant[0].name) if len(meant) == 1 else None
 
     def _is_of_hidden_server(self, name: str) -> bool:
         server, separator, _ = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from goat_mcp.server.caller_identity import APP_MIME_TYPE
 from tests.server.apps.test_apps import APPS, both_eras, host
@@ -95,7 +96,7 @@ async def test_ERA_7_tools_with_a_document_are_listed_and_called_by_hosts_where_
         by_a_model = await client.call_tool("call_tool", {"name": "mcp__weather__refresh", "arguments": {}})
         deferred = await client.call_tool("call_tool", {"name": "mcp__weather__tomorrow", "arguments": {}})
 
-    assert set(tools) == {"mcp__weather__weather", "mcp__weather__refresh"}
+    assert set(tools) == {"mcp__weather__weather", "mcp__weather__refresh", "mcp__weather__live"}
     assert "mcp__weather__tomorrow" in str(found.content) and "refresh" not in str(found.content)
     assert not by_the_card.is_error and not deferred.is_error
     assert by_a_model.is_error and "not for models" in str(by_a_model.content)
@@ -109,3 +110,21 @@ async def test_our_own_models_do_not_see_what_is_for_a_document_alone(tmp_path: 
         listed = {tool.spec.name for tool in served.catalog.listed()}
 
     assert listed - for_models == {"mcp__weather__refresh"}
+
+
+async def test_an_apps_own_name_of_a_tool_means_nothing_where_two_servers_have_it_or_no_app_is_shown(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "upstreams.json"
+    entry = {"command": sys.executable, "args": [str(UPSTREAM)]}
+    file.write_text(json.dumps({"mcpServers": {"one": entry, "two": entry}}))
+    async with host(tmp_path, upstreams=[file]) as client:
+        with anyio.fail_after(START_S):
+            while len({name.split("__")[1] for name in await upstream_tools(client)}) < 2:  # noqa: ASYNC110  # processes
+                await anyio.sleep(0.1)
+        with pytest.raises(MCPError):
+            await client.call_tool("refresh", {})
+    async with connected(gateway(tmp_path, **settings(tmp_path)), "2026-07-28") as client:
+        await upstream_tools(client)
+        with pytest.raises(MCPError):
+            await client.call_tool("refresh", {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mcp.server.apps import Apps, ResourceCsp
 from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, TextContent
@@ -43,6 +45,14 @@ apps.add_html_resource(
     csp=ResourceCsp(connect_domains=["https://weather.example"], frame_domains=["https://maps.example"]),
     prefers_border=True,
 )
+
+
+@apps.tool(resource_uri="ui://weather/live", description="The weather, as it comes")
+def live() -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text="sun")], structured_content={"weather": "sun"})
+
+
+apps.add_html_resource("ui://weather/live", Path(__file__).with_name("weather_card.html").read_text())
 apps.add_html_resource("ui://goat/approvals", "<!doctype html><p>forged</p>")
 
 if __name__ == "__main__":
