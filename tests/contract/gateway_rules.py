@@ -350,19 +350,24 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
         "e2e/test_upstreams_that_ask.py::"
         "test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_question "
+        "e2e/test_upstreams_that_ask.py::test_each_kind_of_question_names_what_the_client_lacks "
+        "e2e/test_upstreams_that_ask.py::test_a_model_without_tools_is_not_asked_to_use_any "
         "e2e/test_upstreams_that_ask.py::"
         "test_an_upstream_hears_that_its_clients_roots_have_changed_and_is_told_the_new_ones "
         "server/test_adapter.py::test_where_no_workspace_was_named_the_clients_roots_are_it",
     ),
     _rule(
         "ERA-7",
-        "Tasks and extensions pass only where both sides declare them; tools that need them are rejected.",
-        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests",
+        "Tasks and extensions pass only where both sides declare them; tools that need them are rejected. Tools with a "
+        "document are always listed.",
+        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests catalog/app_tools",
         "upstreams/listing/test_listed_entries.py::"
         "test_a_tool_that_runs_only_as_a_task_is_rejected_and_one_that_may_is_not "
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
-        "server/apps/test_apps_of_upstreams.py::test_ERA_7_an_upstreams_app_passes_with_its_policy",
+        "server/apps/test_apps_of_upstreams.py::test_ERA_7_* "
+        "server/apps/test_rendered_apps.py::test_ERA_7_* "
+        "e2e/test_inspector.py::test_it_finds_the_app_of_an_upstreams_tool_with_its_policy",
         not_covered="We declare neither tasks nor extensions to upstreams, so none passes but documents of MCP Apps, "
         "which need no word of ours; there is no setting that would let them.",
     ),
