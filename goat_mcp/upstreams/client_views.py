@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -31,6 +31,18 @@ if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.calls.subscriptions import OnUpdated, Subscriptions
     from goat_mcp.upstreams.calls.watches import Watches
     from goat_mcp.upstreams.transports.connection import Connection
+
+
+T = TypeVar("T")
+_MAX_COMPARED = 256
+
+
+def _definitions(seen: Sequence[ReceivedDefinition]) -> object:
+    return [(one.name, one.sha256) for one in seen]
+
+
+def _as_listed(items: StoredItems) -> object:
+    return items
 
 
 class ClientViews:
@@ -60,6 +72,8 @@ class ClientViews:
         self._on_updated = on_updated
         self._seen: dict[Supervisor, Sequence[ReceivedDefinition]] = {}
         self._items: dict[Supervisor, StoredItems] = {}
+        self._compared: dict[tuple[int, int], tuple[object, object, bool]] = {}
+        self._is_over = False
         self._watches: Watches | None = None
         self._is_watched = anyio.Event()
         pool.on_moved = self._moved
@@ -91,14 +105,22 @@ class ClientViews:
 
     def show(self) -> None:
         """What a process lists, the sessions see that it serves. Also called when all others see something else."""
-        if not self._seen and not self._items:
+        if self._is_over or (not self._seen and not self._items):
             return
         sessions, leader = self._pool.sessions(), self._pool.leader.supervisor
         for of_process in (self._seen, self._items):
             for gone in [one for one in of_process if one is leader or one not in sessions.values()]:
                 del of_process[gone]
-        tools = {supervisor: self._tools.tools_of(seen) for supervisor, seen in self._seen.items()}
-        offered = {supervisor: self._offerings.offering_of(items) for supervisor, items in self._items.items()}
+        tools = {
+            supervisor: self._tools.tools_of(seen)
+            for supervisor, seen in self._seen.items()
+            if self._differ(seen, self._tools.seen, _definitions)
+        }
+        offered = {
+            supervisor: self._offerings.offering_of(items)
+            for supervisor, items in self._items.items()
+            if self._differ(items, self._offerings.listed, _as_listed)
+        }
         source = self._config.source
         self._own_lists.replace_tools(
             source, {key: tools[one] for key, one in sessions.items() if one in tools}, self._tools.shown
@@ -107,6 +129,16 @@ class ClientViews:
             self._own_lists.replace_offerings(
                 source, {key: offered[one] for key, one in sessions.items() if one in offered}, self._offerings.shown
             )
+
+    def _differ(self, own: T, for_all: T, look: Callable[[T], object]) -> bool:
+        """Whether a process lists something else than the first. It is asked for each session that comes, and mostly
+        about the same two lists."""
+        key = (id(own), id(for_all))
+        if (known := self._compared.get(key)) is None or known[0] is not own or known[1] is not for_all:
+            if len(self._compared) >= _MAX_COMPARED:
+                self._compared.clear()
+            known = self._compared[key] = (own, for_all, look(own) != look(for_all))
+        return known[2]
 
     # Watched resources
 
@@ -156,6 +188,7 @@ class ClientViews:
 
     def end(self) -> None:
         """The entry has gone, or another one has its place."""
+        self._is_over = True
         self._seen.clear()
         self._items.clear()
         self._own_lists.forget(self._config.source)

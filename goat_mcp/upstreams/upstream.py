@@ -6,7 +6,7 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -31,7 +31,15 @@ from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.client_views import ClientViews
-from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
+from goat_mcp.upstreams.config.entry import (
+    RootOf,
+    UpstreamConfig,
+    first_existing,
+    follows_client,
+    needs_workspace,
+    roots_in,
+    start_root,
+)
 from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledRequest
 from goat_mcp.upstreams.diagnosis import upstream_status
 from goat_mcp.upstreams.faults import LoginRequired
@@ -110,13 +118,13 @@ class Upstream:
         def make(
             declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
         ) -> Supervisor:
-            asks, root_of, share = self._asks, partial(_root_of, workspace, roots), services.sharing.connect
+            asks, root_of, share = self._asks, partial(start_root, workspace, roots), services.sharing.connect
             return Supervisor(
                 config,
                 telemetry=telemetry,
                 on_connected=self._on_connected,
                 callers=partial(
-                    self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
+                    self._callers, declared, partial(roots_in, workspace, roots) if self._needs_workspace else roots
                 ),
                 retry=retry,
                 root_of=root_of,
@@ -443,13 +451,3 @@ def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
     return VisibleResults(config.name)
-
-
-def _root_of(workspace: RootOf, roots: RootsOf) -> Path | None:
-    return workspace() or next(iter(roots(False)), None)
-
-
-def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
-    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
-    root = workspace()
-    return roots(client_has_some) if root is None else (root,)

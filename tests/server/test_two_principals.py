@@ -559,6 +559,7 @@ IN_MEMORY = {
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",
     "upstreams/calls/watches:Watches._at": "by session",
     "upstreams/calls/watches:Watches._subscriptions": "by connection; who watches there is by session",
+    "upstreams/client_views:ClientViews._compared": "whether two lists are the same",
     "upstreams/client_views:ClientViews._items": "by connection, which is of one principal",
     "upstreams/client_views:ClientViews._seen": "by connection, which is of one principal",
     "upstreams/transports/dispatcher:UpstreamDispatcher.clients": "by request, which is of one client",

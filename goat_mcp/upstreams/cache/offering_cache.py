@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # loaded with the first connection
 _KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
 """By what a notice speaks of: the lists to read again."""
 _METHOD_NOT_FOUND = -32601
+_NOTHING = StoredItems()
 
 
 class OfferingCache:
@@ -144,6 +145,11 @@ class OfferingCache:
                 await connection.notices.wait()
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
             kinds |= {kind for changed in connection.notices.changed() for kind in _KINDS_OF[changed]}
+
+    @property
+    def listed(self) -> StoredItems:
+        """What it listed last, as it came; nothing if it never did."""
+        return self._items or _NOTHING
 
     @property
     def shown(self) -> Offering:

@@ -96,6 +96,11 @@ class ToolCache:
         return [f"{entry['name'][:200]}: {why}" for entry in shown if (why := why_unusable(entry["inputSchema"]))]
 
     @property
+    def seen(self) -> Sequence[ReceivedDefinition]:
+        """What it listed last, as it came; nothing if it never did."""
+        return self._seen or ()
+
+    @property
     def count(self) -> int:
         return len(self._entries)
 

@@ -59,9 +59,14 @@ async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.
     text = "done"
     match params.name:
         case "work":
-            token = ((ctx.params or {}).get("_meta") or {}).get("progressToken")
+            asked: dict[str, Any] = dict(ctx.params or {}).get("_meta") or {}
             for step in (1, 2):
-                about = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
+                about = {
+                    "progressToken": asked.get("progressToken"),
+                    "progress": step,
+                    "total": 2,
+                    "message": f"step {step}",
+                }
                 report = types.ProgressNotification.model_validate(
                     {"method": "notifications/progress", "params": {**about, "_meta": of_progress(step)}}
                 )
