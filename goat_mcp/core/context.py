@@ -21,9 +21,19 @@ WAIT_LIMIT_S = 45.0
 
 
 class Progress(Protocol):
-    """Report to the caller how far the call is. Values rise; the call goes on if nobody listens."""
+    """Report to the caller how far the call is. Values rise; the call goes on if nobody listens.
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+    `meta` is the `_meta` of an upstream's report, as far as it is for the caller (REL-5).
+    """
+
+    async def __call__(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None: ...
 
 
 Afterwards = Callable[[], Awaitable[None]]
@@ -37,7 +47,9 @@ def nothing_afterwards(call_id: str, work: Afterwards) -> bool:
     return False
 
 
-async def no_progress(done: float, total: float | None = None, message: str | None = None) -> None:
+async def no_progress(
+    done: float, total: float | None = None, message: str | None = None, *, meta: Mapping[str, Any] | None = None
+) -> None:
     """The reporter of a call whose client sent no progress token."""
 
 

@@ -37,6 +37,7 @@ from goat_mcp.server.caller_identity import (
     ClientProfiles,
     Transport,
 )
+from goat_mcp.server.cancellations import Cancellations
 from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.client_roots import RootsRequest
@@ -153,9 +154,12 @@ class Adapter:
     def __post_init__(self) -> None:
         tokens = None if self.transport == "stdio" else self.gateway.services.one_time_tokens(self.suspended_for_s)
         self.suspended = SuspendedCalls(self.suspended_for_s, tokens)
-        self._who = CallerIdentity(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
+        self._who = CallerIdentity(
+            self.transport, ClientProfiles(self.gateway.settings.profile_of_client), self.gateway.own_lists
+        )
         self._roots = RootsRequest(self.gateway, self.transport)
-        self._requests = Requests(self._who, self.suspended)
+        self._cancellations = Cancellations()
+        self._requests = Requests(self._who, self.suspended, self._cancellations)
         services = self.gateway.services
         self.changes = ChangeHub(
             self._who.principal,
@@ -163,8 +167,11 @@ class Adapter:
             connected=self._connected,
             replicas=None if services.events is None else SharedBus(services.events),
             is_shared=services.is_shared,
+            session_of=lambda ctx: self._who.session_key(ctx, self._who.principal()),
         )
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
+        services.updates.listen(self.changes.upstream_updated)
+        self.gateway.own_lists.on_change(self.changes.own_list_changed)
         tools = ToolList(self.gateway, self.changes, self._who, self._roots, self._requests)
         lists = ResourceLists(self.gateway, self._list_changed)
         resources = Resources(self.gateway, lists, self._requests)
@@ -248,7 +255,7 @@ class Adapter:
 
     def plain_calls(self) -> PlainCalls:
         """What runs for a call that goes past the SDK."""
-        return PlainCalls(self.server, self._call_tool, self._seal)
+        return PlainCalls(self.server, self._call_tool, self._seal, self._cancellations)
 
     def _outdated(self, lists: ResourceLists) -> None:
         self.changes.tools_changed()

@@ -15,6 +15,7 @@ from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.server.caller_identity import TASKS_EXTENSION, Caller, CallerIdentity
 from goat_mcp.server.calling_client import ChannelClient, DeclaredCapabilities, HostModel, LogLevels, SessionNotices
+from goat_mcp.server.cancellations import Cancellations
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
@@ -57,9 +58,10 @@ AsTask = Callable[[Context, ParamsT, Caller], CallAsTask]
 class Requests:
     """Keeps for each handshake session its log level, its roots, and the way to reach it outside calls."""
 
-    def __init__(self, who: CallerIdentity, suspended: SuspendedCalls) -> None:
+    def __init__(self, who: CallerIdentity, suspended: SuspendedCalls, cancellations: Cancellations) -> None:
         self._who = who
         self._suspended = suspended
+        self._cancellations = cancellations
         self._log_levels = LogLevels()
         self._roots = ClientRoots()
         self._declared = DeclaredCapabilities()
@@ -181,6 +183,7 @@ class Requests:
             self._declared,
             session_key,
             self._notices.get(session_key),
+            self._cancellations,
         )
         call_id = os.urandom(8).hex()
         context = ToolContext(

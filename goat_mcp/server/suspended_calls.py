@@ -230,11 +230,18 @@ class SuspendedCall(ClientChannel):
         if not self.is_detached:  # there is no stream for it any more
             await super().notify(method, params)
 
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def report_progress(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         if self.is_detached:
             self.last_progress = message or (f"{done:g} of {total:g}" if total else "")
         else:
-            await super().report_progress(done, total, message)
+            await super().report_progress(done, total, message, meta=meta)
 
     def _asks(self) -> None:
         self._wake.set()

@@ -35,6 +35,10 @@ CALLS_WITHOUT_QUESTION = 32
 """An upstream that has asked nothing in so many calls is taken for one that does not ask."""
 
 
+def _nobody_cares() -> None:
+    """Nothing depends on who has which connection."""
+
+
 Audience = tuple[str, str, Mapping[str, Any] | None]
 """Who may share a connection: those with the same workspace, principal and, but in the stateless era, capabilities."""
 
@@ -97,6 +101,8 @@ class ConnectionPool:
         self._make = make
         self._declare = declare
         self._asks = asks
+        self.on_moved: Callable[[], None] = _nobody_cares
+        """Called when a session has another connection than before."""
         self._group: anyio.abc.TaskGroup | None = None
         self._calls = 0
         self._all: list[PooledConnection] = []
@@ -161,6 +167,25 @@ class ConnectionPool:
         moved = [one for one in self._all if not one.users and one.supervisor.relocate()]
         return self.leader in moved
 
+    def of_session(self, session_key: str) -> Supervisor | None:
+        """The connection that this session's calls take; None if it has none yet. Of several the first."""
+        return next((one.supervisor for one in self._in_service() if session_key in one.sessions), None)
+
+    def of_connection(self, connection: object) -> Supervisor | None:
+        """Whose connection it is."""
+        return next((one.supervisor for one in self._all if one.supervisor.last_connection is connection), None)
+
+    def sessions(self) -> Mapping[str, Supervisor]:
+        """As `of_session`, of all."""
+        found: dict[str, Supervisor] = {}
+        for one in self._in_service():
+            for session_key in one.sessions:
+                found.setdefault(session_key, one.supervisor)
+        return found
+
+    def _in_service(self) -> list[PooledConnection]:
+        return [one for one in self._all if one.audience is not None and not one.must_move and not one.is_only_listed]
+
     def shared_processes(self) -> tuple[int, ...]:
         """The processes of its connections that other sessions may use, too."""
         connections = [one.supervisor.last_connection for one in self._all]
@@ -184,8 +209,11 @@ class ConnectionPool:
         if instance is None or not instance.users:
             self._check_share(ctx.principal)
         instance = instance or self._unused() or self._added(ctx.principal)
+        is_new = instance.is_only_listed or ctx.session_key not in instance.sessions
         self._claim(instance, ctx, workspace, audience)
         instance.is_only_listed = False
+        if is_new:
+            self.on_moved()
         return instance
 
     def _check_share(self, principal: str) -> None:
@@ -247,6 +275,7 @@ class ConnectionPool:
     def _give_up(self, instance: PooledConnection) -> None:
         instance.supervisor.release()
         instance.audience, instance.sessions = None, set()
+        self.on_moved()
 
     def _new(self, *, is_leader: bool) -> PooledConnection:
         instance: PooledConnection

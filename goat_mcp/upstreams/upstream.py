@@ -6,7 +6,7 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,19 +17,29 @@ import anyio
 import anyio.abc
 
 from goat_mcp.catalog.offerings import Offerings
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
-from goat_mcp.core.lazy import Lazy
+from goat_mcp.core.resources import UpstreamUpdate
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
 from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
-from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
+from goat_mcp.upstreams.client_views import ClientViews
+from goat_mcp.upstreams.config.entry import (
+    RootOf,
+    UpstreamConfig,
+    first_existing,
+    follows_client,
+    needs_workspace,
+    roots_in,
+    start_root,
+)
 from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledRequest
 from goat_mcp.upstreams.diagnosis import upstream_status
 from goat_mcp.upstreams.faults import LoginRequired
@@ -45,7 +55,6 @@ from goat_mcp.upstreams.supervisor import Connect, Supervisor
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
     from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
-    from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.pinning.pin_review import Comparison
     from goat_mcp.upstreams.transports.callers import Callers
@@ -63,7 +72,7 @@ class UpstreamServices:
     """What all upstreams of a process share.
 
     `uris` knows what results point to. `roots` are what upstreams hear of as the client's. `on_change` hears that
-    something in `status` changed, `on_updated` the URIs of watched resources that were updated; neither may block.
+    something in `status` changed, `on_updated` the watched resources that were updated; neither may block.
     """
 
     registry: Registry
@@ -76,8 +85,9 @@ class UpstreamServices:
     connect: Connect
     sharing: Sharing
     roots: RootsOf
+    own_lists: OwnLists
     on_change: Callable[[], None]
-    on_updated: Callable[[str], None]
+    on_updated: Callable[[UpstreamUpdate], None]
 
 
 class Upstream:
@@ -94,8 +104,6 @@ class Upstream:
         self._login = login
         self._logins: LoginElicitation | None = None
         self._group: anyio.abc.TaskGroup | None = None
-        self.subscriptions = Lazy(self._make_subscriptions)
-        """Which of its resources somebody watches."""
         retry = RetryPolicy(self._limits.retry)
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
@@ -109,13 +117,13 @@ class Upstream:
         def make(
             declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
         ) -> Supervisor:
-            asks, root_of, share = self._asks, partial(_root_of, workspace, roots), services.sharing.connect
+            asks, root_of, share = self._asks, partial(start_root, workspace, roots), services.sharing.connect
             return Supervisor(
                 config,
                 telemetry=telemetry,
                 on_connected=self._on_connected,
                 callers=partial(
-                    self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
+                    self._callers, declared, partial(roots_in, workspace, roots) if self._needs_workspace else roots
                 ),
                 retry=retry,
                 root_of=root_of,
@@ -158,7 +166,18 @@ class Upstream:
             telemetry=telemetry,
             limits=self._limits,
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
-            on_listed=services.on_change,
+            on_listed=self._offered,
+        )
+        self.views = ClientViews(
+            config,
+            self._pool,
+            self._tools,
+            self.offerings,
+            own_lists=services.own_lists,
+            workspace_of=self._workspace_of,
+            limits=services.limits,
+            telemetry=telemetry,
+            on_updated=services.on_updated,
         )
         self._list_problem = ""
 
@@ -250,13 +269,9 @@ class Upstream:
             self.offerings.first_outcome = anyio.Event()
         return True
 
-    def _make_subscriptions(self) -> Subscriptions:
-        from goat_mcp.upstreams.calls.subscriptions import Subscriptions
-
-        reopen_s = self._limits.relist_interval_s
-        return Subscriptions(
-            self.config, self._supervisor, self._telemetry, self._services.on_updated, reopen_s=reopen_s
-        )
+    def _offered(self) -> None:
+        self.views.show()
+        self._services.on_change()
 
     @property
     def tools_ttl_ms(self) -> int | None:
@@ -300,6 +315,7 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self.offerings.repin()
+        self.views.show()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""
@@ -307,9 +323,7 @@ class Upstream:
         self.offerings.close()
         self.calls.close()
         self._first_outcome.set()
-        if (subscriptions := self.subscriptions.made) is not None:
-            # Nothing reports updates any more: watching clients should read again, and subscribe again.
-            subscriptions.end()
+        self.views.end()
 
     async def drained(self, max_wait_s: float) -> None:
         """Wait until no call of it is under way."""
@@ -351,6 +365,7 @@ class Upstream:
         """Live until cancelled."""
         try:
             async with anyio.create_task_group() as self._group:
+                self._group.start_soon(self.views.keep_placed)
                 await self._pool.run()
         finally:
             self._group = None
@@ -365,15 +380,15 @@ class Upstream:
         self.offerings.first_outcome.set()
 
     async def _on_connected(self, connection: Connection) -> None:
+        is_leader, hears = connection is self._supervisor.last_connection, anyio.Event()
         async with anyio.create_task_group() as group:
-            if connection is self._supervisor.last_connection:
-                # The others are for the calls of single clients.
-                hears = anyio.Event()
-                group.start_soon(self.subscriptions().keep, connection, hears)
+            group.start_soon(self.views.keep_watched, connection, hears)
+            if is_leader:
                 with anyio.move_on_after(HEARS_WITHIN_S):
                     await hears.wait()
-                hears.set()
-                group.start_soon(self.offerings.keep, connection)
+            hears.set()
+            # The others are for the calls of single clients.
+            group.start_soon(self.offerings.keep if is_leader else self.views.keep_offered, connection)
             group.start_soon(self._keep_listed, connection)
 
     async def _keep_listed(self, connection: Connection) -> None:
@@ -394,13 +409,11 @@ class Upstream:
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
 
     async def _list(self, connection: Connection) -> bool:
+        if connection is not self._supervisor.last_connection:
+            return not await self.views.list_tools(connection)
         version = self._supervisor.known_version or ""
-        is_leader = connection is self._supervisor.last_connection
-        problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s, shows=is_leader)
-        if not is_leader:
-            # What depends on the abilities of one client is not shown to all; it is only held against the pins.
-            return not problem
-        self._list_problem = problem
+        self._list_problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s)
+        self.views.show()
         self._first_outcome.set()
         if self._list_problem:
             self._telemetry.warning(
@@ -438,13 +451,3 @@ def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
     return VisibleResults(config.name)
-
-
-def _root_of(workspace: RootOf, roots: RootsOf) -> Path | None:
-    return workspace() or next(iter(roots(False)), None)
-
-
-def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
-    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
-    root = workspace()
-    return roots(client_has_some) if root is None else (root,)

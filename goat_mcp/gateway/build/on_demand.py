@@ -292,6 +292,7 @@ class OnDemand:
             self._upstreams.offers,
             self._visibility.why_hidden,
             lambda source: self._upstreams.upstream(source).config.server,
+            self._upstreams.own_lists,
         )
 
     def _upstream_tasks(self) -> UpstreamTaskCalls:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -158,9 +157,8 @@ class Subscriptions:
         source = await self.gateway.on_demand.resource_calls().find_owner(uri, self.requests.reader(ctx))
         if source is None:
             raise no_such_resource(uri, ctx.protocol_version)
-        subscriptions = self.gateway.upstreams.upstream(source).subscriptions()
-        await subscriptions.add(uri, LISTEN_WAIT_S)
-        return partial(subscriptions.remove, uri)
+        watches = self.gateway.upstreams.upstream(source).views.watches
+        return await watches.add(self.requests.context(ctx), uri, LISTEN_WAIT_S)
 
 
 def _nothing() -> None:

@@ -236,7 +236,7 @@ class UpstreamCalls:
         if self._gate is not None:
             # What was listed and asked for may have changed since, and a new process may offer something else.
             await self._gate.settled(connection, ctx.wait_left_s())
-            self._gate.admit(spec)
+            self._gate.admit(spec, connection)
         config = self._config
         idle_s = config.idle_timeout_s or config.timeout_s
         clock = CallClock(config.timeout_s, idle_s)
@@ -271,9 +271,11 @@ class UpstreamCalls:
         """The answer; None if the time of the call is over."""
         relay = ProgressRelay(ctx.progress, self._heartbeat_s)
 
-        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress(
+            progress: float, total: float | None, message: str | None, meta: Mapping[str, Any] | None = None
+        ) -> None:
             clock.heard()
-            await relay.report(progress, total, message)
+            await relay.report(progress, total, message, meta)
 
         outcome: dict[str, Any] | Exception | None = None
         async with anyio.create_task_group() as group:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.upstreams.faults import StartFailure
@@ -205,3 +206,14 @@ RootOf = Callable[[], Path | None]
 Confine = Callable[[SandboxOptions, Path], "Awaitable[Confined | None]"]
 """Finds the sandbox for an entry that wants one, started in this directory; None: it runs without after all. Raises
 `ToolError`."""
+
+
+def start_root(workspace: RootOf, roots: RootsOf) -> Path | None:
+    """The folder that a connection's upstream is started in: the workspace it is for, or else the first root."""
+    return workspace() or next(iter(roots(False)), None)
+
+
+def roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
+    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
+    root = workspace()
+    return roots(client_has_some) if root is None else (root,)

@@ -12,7 +12,6 @@ import anyio
 import anyio.abc
 from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
@@ -30,6 +29,7 @@ from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.connection import Connection
+from goat_mcp.upstreams.transports.dispatcher import UpstreamDispatcher
 from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
@@ -69,7 +69,7 @@ async def connect(
 
             link, read, write = await stack.enter_async_context(http_transport(target, login))
         link.direct.on_log = callers.notified
-        dispatcher = JSONRPCDispatcher(read, write)
+        dispatcher = UpstreamDispatcher(read, write)
         connection = Connection(
             version=STATELESS_VERSION,
             era_is_proved=True,
@@ -120,7 +120,7 @@ async def _open(
 
 
 async def _pump(
-    connection: Connection, dispatcher: JSONRPCDispatcher, *, task_status: anyio.abc.TaskStatus[None]
+    connection: Connection, dispatcher: UpstreamDispatcher, *, task_status: anyio.abc.TaskStatus[None]
 ) -> None:
     def notified(method: str, params: Mapping[str, Any] | None) -> bool:
         if method == "notifications/tools/list_changed":
@@ -149,7 +149,7 @@ async def _ignore(ctx: DispatchContext[TransportContext], method: str, params: M
     """Never reached: every notification is consumed as it arrives."""
 
 
-async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, known_version: str | None) -> None:
+async def _negotiate(connection: Connection, dispatcher: UpstreamDispatcher, known_version: str | None) -> None:
     """Discover first; only a listed 2026-07-28 proves the stateless era (ERA-2)."""
     try:
         if known_version in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -214,7 +214,7 @@ async def _discover_again(connection: Connection) -> bool:
         raise _start_failure(failure.fault) from None
 
 
-async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> None:
+async def _initialize(connection: Connection, dispatcher: UpstreamDispatcher) -> None:
     connection.version = LATEST_HANDSHAKE_VERSION
     params = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,

@@ -16,21 +16,22 @@ from typing import Any, NoReturn, cast
 
 import anyio
 import anyio.lowlevel
-from mcp.shared.dispatcher import CallOptions, ProgressFnT
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 
 from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.errors import UpstreamError
-from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
+from goat_mcp.upstreams.envelope import STATELESS_VERSION, cancelled_params, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.status import SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Answer, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.dispatcher import UpstreamDispatcher
 from goat_mcp.upstreams.transports.notifications import UpstreamNotifications
+from goat_mcp.upstreams.transports.progress_meta import OnProgress
 from goat_mcp.upstreams.transports.server_requests import more_verbose
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
@@ -50,7 +51,7 @@ class Connection:
     closed: anyio.Event
     tools_changed: anyio.Event
     callers: Callers
-    _dispatcher: JSONRPCDispatcher
+    _dispatcher: UpstreamDispatcher
     _link: Any
     _is_http: bool
     _ids: itertools.count[int]
@@ -112,7 +113,7 @@ class Connection:
         input_schema: Mapping[str, Any],
         more: Mapping[str, Any] = _NOTHING,
         client: CallingClient | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
         extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """The raw result. Raises `UpstreamError` for an upstream's own error, `TransportFault` for one of the link.
@@ -192,7 +193,7 @@ class Connection:
         request_id = next(self._ids)
         try:
             stamped = self._stamped(params, client, extensions)
-            answer = await link.direct.ask(outbox, request_id, "tools/call", stamped)
+            answer = await link.direct.ask(outbox, request_id, "tools/call", stamped, client)
             if answer is None:
                 kind = FaultKind.LOST if link.was_written(request_id) else FaultKind.UNREACHABLE
                 raise TransportFault(Fault(kind, self.last_words()))
@@ -216,7 +217,7 @@ class Connection:
             )
         except asyncio.CancelledError:
             if not self.stateless:  # the other era takes the broken stream for it
-                cancelled = {"requestId": request_id, "reason": "the client cancelled it or its time is over"}
+                cancelled = cancelled_params(request_id, client)
                 with anyio.move_on_after(_CANCEL_TIMEOUT_S, shield=True):
                     await self._dispatcher.notify("notifications/cancelled", cancelled)
             raise
@@ -252,7 +253,7 @@ class Connection:
         name: str = "",
         more: Mapping[str, Any] = _NOTHING,
         client: CallingClient | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
         extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
@@ -305,7 +306,7 @@ class Connection:
         *,
         headers: Mapping[str, str] | None = None,
         client: CallingClient | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
         options: CallOptions | None = None,
         extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
@@ -313,7 +314,9 @@ class Connection:
         request_id = next(self._ids)
         opts: CallOptions = {"request_id": request_id, **(options or {})}
         if on_progress is not None:
-            opts["on_progress"] = on_progress
+            opts["on_progress"] = self.notices.progress_meta.joined(request_id, on_progress)
+        if client is not None:
+            self._dispatcher.clients[request_id] = client
         if self._is_http and method != "initialize":
             opts["headers"] = self._headers(method, headers or {})
         try:
@@ -322,6 +325,8 @@ class Connection:
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:
+            self.notices.progress_meta.forget(request_id)
+            self._dispatcher.clients.pop(request_id, None)
             if isinstance(self._link, StdioTransport):
                 self._link.forget(request_id)
 

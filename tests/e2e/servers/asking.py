@@ -57,10 +57,18 @@ THOUGHT = types.CreateMessageRequest(
         system_prompt="Be short.",
     )
 )
+TOOL_USE = types.CreateMessageRequest(
+    params=types.CreateMessageRequestParams(
+        messages=[types.SamplingMessage(role="user", content=types.TextContent(type="text", text="A number?"))],
+        max_tokens=10,
+        tools=[types.Tool(name="dice", input_schema={"type": "object"})],
+    )
+)
 ASKED: dict[str, dict[str, types.InputRequest]] = {
     "book": {"day": FORM},
     "pay": {"page": PAGE},
     "think": {"thought": THOUGHT},
+    "use": {"thought": TOOL_USE},
     "where": {"roots": types.ListRootsRequest()},
     "all": {"day": FORM, "thought": THOUGHT},
 }

@@ -200,7 +200,7 @@ async def test_silence_is_filled_with_signs_of_life_that_never_go_back() -> None
     heard: list[tuple[float, float | None]] = []
     some, enough = anyio.Event(), anyio.Event()
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, total))
         if len(heard) >= 4:
             some.set()
@@ -231,7 +231,7 @@ async def test_nothing_is_reported_after_the_result() -> None:
     heard: list[float] = []
     kept: list[ProgressFnT] = []
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(done)
 
     async def quick(on_progress: ProgressFnT | None) -> dict[str, Any]:
