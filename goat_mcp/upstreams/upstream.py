@@ -6,7 +6,7 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -31,7 +31,9 @@ from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
 from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledRequest
+from goat_mcp.upstreams.connection_roots import root_of_connection, roots_of_connection
 from goat_mcp.upstreams.diagnosis import upstream_status
+from goat_mcp.upstreams.eras import ConnectionEra, UpstreamEras
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
@@ -100,7 +102,7 @@ class Upstream:
 
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
-        self._asks = KnownAsks(config, warm)
+        self._asks, self._eras = KnownAsks(config, warm), UpstreamEras(config, warm)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.transports.server_requests import declared_for
@@ -108,15 +110,21 @@ class Upstream:
             return declared_for(capabilities, config.allow)
 
         def make(
-            declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
+            declared: Callable[[], Mapping[str, Any]],
+            workspace: RootOf,
+            account: Callable[[], str],
+            is_leader: bool,
+            era: ConnectionEra,
         ) -> Supervisor:
-            asks, root_of, share = self._asks, partial(_root_of, workspace, roots), services.sharing.connect
+            asks, root_of, share = self._asks, partial(root_of_connection, workspace, roots), services.sharing.connect
             return Supervisor(
                 config,
                 telemetry=telemetry,
                 on_connected=self._on_connected,
                 callers=partial(
-                    self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
+                    self._callers,
+                    declared,
+                    partial(roots_of_connection, workspace, roots) if self._needs_workspace else roots,
                 ),
                 retry=retry,
                 root_of=root_of,
@@ -126,12 +134,13 @@ class Upstream:
                 limits=services.limits,
                 connect=share(services.connect, config, root_of, account, asks=asks.has_asked, learn_asks=asks.learn),
                 on_change=services.on_change,
+                era=era,
             )
 
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
-        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
+        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots, self._eras)
         self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, services.pins.lock, services.pins.definitions, telemetry)
@@ -273,6 +282,7 @@ class Upstream:
         version = self._tools.load_warm()
         if version is not None:
             self._supervisor.known_version = version or None
+            self._eras.load(version)
             self._first_outcome.set()
 
     async def compare(self, before: LockContent) -> Comparison:
@@ -438,13 +448,3 @@ def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
     return VisibleResults(config.name)
-
-
-def _root_of(workspace: RootOf, roots: RootsOf) -> Path | None:
-    return workspace() or next(iter(roots(False)), None)
-
-
-def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
-    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
-    root = workspace()
-    return roots(client_has_some) if root is None else (root,)

@@ -34,6 +34,8 @@ from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0
+_NO_HANDSHAKE = ("HTTP 400", "HTTP 404", "HTTP 405")
+"""How a server may answer a handshake that it does not know."""
 
 OpenStdio = Callable[[], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
 OpenShared = Callable[[StdioLaunch, float], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
@@ -156,10 +158,11 @@ async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, know
             try:
                 await _initialize(connection, dispatcher)
                 return
-            except UpstreamError as refused:
-                if refused.code != UNSUPPORTED_PROTOCOL_VERSION:
+            except UpstreamError:
+                pass  # it was upgraded since, or never knew the handshake
+            except TransportFault as failure:
+                if failure.fault.detail not in _NO_HANDSHAKE:
                     raise
-            # It was upgraded since: the handshake is gone.
         if not await _discover(connection):
             await _initialize(connection, dispatcher)
     except UpstreamError as refused:

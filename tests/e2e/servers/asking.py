@@ -187,7 +187,7 @@ def server() -> Server[Any]:
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, asking.roots_changed)
 
     async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if not IS_MODERN and ctx.method == "server/discover":
+        if ctx.method == ("initialize" if IS_MODERN else "server/discover"):
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
         return await call_next(ctx)
 
