@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import start_failure_in
+from goat_mcp.upstreams.faults import HandshakeRefused, start_failure_in
 from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # loaded with the first connection
@@ -43,6 +43,8 @@ class UpstreamEras:
         """What was proved, either way."""
         self._doubted: set[Era] = set()
         """What has failed in this run and may be the era's fault."""
+        self._refused: set[Era] = set()
+        """Those of them that it said no to. It is proved once the other era has worked instead."""
 
     def load(self, version: str) -> None:
         """What earlier runs proved. `version` is what the stored catalog was listed with."""
@@ -61,8 +63,9 @@ class UpstreamEras:
 
     def learn(self, tried: Era, spoken: Era, *, is_proved: bool) -> None:
         """A connection was made: `tried` first, and `spoken` in the end."""
-        known = {**self.speaks, spoken: True}
+        known = {**self.speaks, **dict.fromkeys(self._refused, False), spoken: True}
         self._doubted.discard(spoken)
+        self._refused.clear()
         if tried is not spoken and is_proved:
             known[tried] = False
         elif tried is not spoken:
@@ -76,12 +79,15 @@ class UpstreamEras:
         """It was refused over a connection that spoke it."""
         self.speaks.pop(era, None)
 
-    def doubt(self, era: Era) -> bool:
+    def doubt(self, era: Era, *, is_refused: bool) -> bool:
         """A connection could not be made in this era. Returns whether the other one should be tried at once."""
         if self._is_out(_OTHER[era]):
             self._doubted.clear()
+            self._refused.clear()
             return False
         self._doubted.add(era)
+        if is_refused:
+            self._refused.add(era)
         return True
 
     def is_a_trial(self, era: Era) -> bool:
@@ -141,4 +147,5 @@ class ConnectionEra:
             return False
         is_trial = self._eras.is_a_trial(self._tried)
         # A start that hangs would hang again: nobody waits twice for it unless the other era is known to work.
-        return self._eras.doubt(self._tried) and (is_trial or failure.reason_code is not ReasonCode.START_TIMEOUT)
+        may_work = self._eras.doubt(self._tried, is_refused=isinstance(failure, HandshakeRefused))
+        return may_work and (is_trial or failure.reason_code is not ReasonCode.START_TIMEOUT)

@@ -24,7 +24,7 @@ from goat_mcp.core.tracing import is_traced
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, FaultKind, NotShared, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, HandshakeRefused, NotShared, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
@@ -168,7 +168,7 @@ async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, know
     except UpstreamError as refused:
         if refused.code == UNSUPPORTED_PROTOCOL_VERSION and await _discover_again(connection):
             return
-        raise StartFailure(
+        raise HandshakeRefused(
             ReasonCode.HANDSHAKE_FAILED, f"it refused the handshake: {refused.code} {refused.message[:300]}"
         ) from None
     except TransportFault as failure:
