@@ -288,8 +288,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "ERA-2b",
-        "An upstream that speaks both eras is spoken to in that of the client whose call it is; one that speaks one era "
-        "is bridged, and a handshake that fails costs no call.",
+        "An upstream that speaks both eras is spoken to in that of the client whose call it is; one that speaks one "
+        "era is bridged, and a handshake that fails costs no call.",
         "upstreams/eras upstreams/connection_pool upstreams/supervisor upstreams/transports/connect",
         "upstreams/test_eras.py::"
         "test_a_tool_that_asks_does_so_in_the_way_of_each_clients_era_at_the_same_time "
