@@ -53,7 +53,9 @@ def test_what_a_high_level_server_passes_directly_it_passes_through_us_in_both_e
 
     direct, through = passed("high-level server", tmp_path / "direct"), passed(target, tmp_path / "through")
 
-    assert {revision: direct[revision] - through[revision] for revision in REVISIONS} == dict.fromkeys(REVISIONS, set())
+    assert {revision: direct[revision] - through[revision] for revision in REVISIONS} == {
+        key: set() for key in REVISIONS
+    }
     assert {"tools-call-sampling", "tools-call-elicitation"} <= through["2025-11-25"]
 
 
