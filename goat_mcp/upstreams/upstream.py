@@ -42,6 +42,7 @@ from goat_mcp.upstreams.config.entry import (
 )
 from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledRequest
 from goat_mcp.upstreams.diagnosis import upstream_status
+from goat_mcp.upstreams.eras import ConnectionEra, UpstreamEras
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
@@ -107,7 +108,7 @@ class Upstream:
         retry = RetryPolicy(self._limits.retry)
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
-        self._asks = KnownAsks(config, warm)
+        self._asks, self._eras = KnownAsks(config, warm), UpstreamEras(config, warm)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.transports.server_requests import declared_for
@@ -115,7 +116,11 @@ class Upstream:
             return declared_for(capabilities, config.allow)
 
         def make(
-            declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
+            declared: Callable[[], Mapping[str, Any]],
+            workspace: RootOf,
+            account: Callable[[], str],
+            is_leader: bool,
+            era: ConnectionEra,
         ) -> Supervisor:
             asks, root_of, share = self._asks, partial(start_root, workspace, roots), services.sharing.connect
             return Supervisor(
@@ -123,7 +128,9 @@ class Upstream:
                 telemetry=telemetry,
                 on_connected=self._on_connected,
                 callers=partial(
-                    self._callers, declared, partial(roots_in, workspace, roots) if self._needs_workspace else roots
+                    self._callers,
+                    declared,
+                    partial(roots_in, workspace, roots) if self._needs_workspace else roots,
                 ),
                 retry=retry,
                 root_of=root_of,
@@ -133,12 +140,13 @@ class Upstream:
                 limits=services.limits,
                 connect=share(services.connect, config, root_of, account, asks=asks.has_asked, learn_asks=asks.learn),
                 on_change=services.on_change,
+                era=era,
             )
 
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
-        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
+        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots, self._eras)
         self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, services.pins.lock, services.pins.definitions, telemetry)
@@ -288,6 +296,7 @@ class Upstream:
         version = self._tools.load_warm()
         if version is not None:
             self._supervisor.known_version = version or None
+            self._eras.load(version)
             self._first_outcome.set()
 
     async def compare(self, before: LockContent) -> Comparison:

@@ -291,6 +291,22 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/calls/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more",
     ),
     _rule(
+        "ERA-2b",
+        "An upstream that speaks both eras is spoken to in that of the client whose call it is; one that speaks one "
+        "era is bridged, and a handshake that fails costs no call.",
+        "upstreams/eras upstreams/connection_pool upstreams/supervisor upstreams/transports/connect",
+        "upstreams/test_eras.py::"
+        "test_a_tool_that_asks_does_so_in_the_way_of_each_clients_era_at_the_same_time "
+        "upstreams/test_eras.py::"
+        "test_one_that_speaks_one_era_is_bridged_and_is_not_tried_in_the_other_again "
+        "upstreams/test_eras.py::"
+        "test_what_a_client_lists_is_started_in_its_era_and_a_client_of_the_other_has_a_process_beside_it "
+        "upstreams/test_eras.py::"
+        "test_the_next_start_knows_the_eras_and_one_that_has_lost_one_is_bridged "
+        "upstreams/test_eras.py::"
+        "test_a_failed_handshake_is_no_failed_call_where_the_other_era_may_work",
+    ),
+    _rule(
         "ERA-3",
         "An upstream is told what the client behind the call can do and no more; what was not declared is refused "
         "at once.",

@@ -23,7 +23,7 @@ from goat_mcp.core.tracing import is_traced
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, FaultKind, NotShared, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, HandshakeRefused, NotShared, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
@@ -34,6 +34,8 @@ from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0
+_NO_HANDSHAKE = ("HTTP 400", "HTTP 404", "HTTP 405")
+"""How a server may answer a handshake that it does not know."""
 
 OpenStdio = Callable[[], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
 OpenShared = Callable[[StdioLaunch, float], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
@@ -156,16 +158,17 @@ async def _negotiate(connection: Connection, dispatcher: UpstreamDispatcher, kno
             try:
                 await _initialize(connection, dispatcher)
                 return
-            except UpstreamError as refused:
-                if refused.code != UNSUPPORTED_PROTOCOL_VERSION:
+            except UpstreamError:
+                pass  # it was upgraded since, or never knew the handshake
+            except TransportFault as failure:
+                if failure.fault.detail not in _NO_HANDSHAKE:
                     raise
-            # It was upgraded since: the handshake is gone.
         if not await _discover(connection):
             await _initialize(connection, dispatcher)
     except UpstreamError as refused:
         if refused.code == UNSUPPORTED_PROTOCOL_VERSION and await _discover_again(connection):
             return
-        raise StartFailure(
+        raise HandshakeRefused(
             ReasonCode.HANDSHAKE_FAILED, f"it refused the handshake: {refused.code} {refused.message[:300]}"
         ) from None
     except TransportFault as failure:
