@@ -76,12 +76,16 @@ class Suite:
         options = ["--suite", "all", "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
         return self._outcomes("server", names, ["--url", url, *options], folder)
 
-    def against_client(self, command: str, scenario: str, revision: str, folder: Path) -> Outcome:
+    def against_client(
+        self, command: str, scenario: str, revision: str, folder: Path, *, is_extension: bool = False
+    ) -> Outcome:
         """One client scenario: the suite serves, and runs `command` with the URL of its server.
 
-        As in the suite's own count, a warning fails it, and so does a client that ends badly.
+        As in the suite's own count, a warning fails it, and so does a client that ends badly. An extension belongs to
+        no revision, and is run at the one that is given.
         """
         options = ["--scenario", scenario, "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
+        options += ["--force"] if is_extension else []
         (outcome,) = self._outcomes("client", [scenario], ["--command", command, *options], folder)
         return replace(outcome, failures=(*outcome.failures, *outcome.warnings), warnings=())
 

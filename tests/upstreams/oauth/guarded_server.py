@@ -154,7 +154,7 @@ def logins_of(
     return Logins(
         StateDirectory(folder / "state"),
         HttpClient(HttpOptions()),
-        SecretReferences({}, redactor).hide,
+        SecretReferences({}, redactor),
         keyring=SystemKeyring(keyring or NoKeyring()),
         person=person,
     )
