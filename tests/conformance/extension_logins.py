@@ -17,10 +17,10 @@ EXTENSION_LOGINS = (
     "auth/dpop",
     "auth/dpop-nonce",
 )
-NOT_IN_THE_SDK = {
-    name: "DPoP (RFC 9449): the SDK's client makes no proofs, and takes no token that wants one"
-    for name in ("auth/dpop", "auth/dpop-nonce")
-}
+NOT_IN_THE_SDK = dict.fromkeys(
+    ("auth/dpop", "auth/dpop-nonce"),
+    "DPoP (RFC 9449): the SDK's client makes no proofs, and takes no token that wants one",
+)
 """Scenarios that fail, and why."""
 
 

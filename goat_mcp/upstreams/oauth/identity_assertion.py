@@ -27,7 +27,7 @@ from goat_mcp.core.substitution import Unresolved
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.oauth_keys import IdentityProvider, OAuthOptions
 from goat_mcp.upstreams.oauth.conversation import Memory, error_code, secret_method
-from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, CredentialsRefused, LoginRefused
 from goat_mcp.upstreams.oauth.provider_requests import ProviderRequests, shown
 
 WHAT = "an address of the identity provider"
@@ -97,7 +97,7 @@ class IdentityAssertion:
         if answer.status_code != 200:
             text = f"{error_code(answer) or 'no error code'} (HTTP {answer.status_code})"
             if answer.status_code in (400, 401, 403):
-                raise LoginRefused(f"the identity provider refused to exchange oauth.assertion: {text}")
+                raise CredentialsRefused(f"the identity provider refused to exchange oauth.assertion: {text}")
             raise AuthServerDown(f"the identity provider at {shown(request)} answered {text}")
         try:
             exchanged = _Exchanged.model_validate_json(answer.content)

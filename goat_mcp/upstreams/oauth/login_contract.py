@@ -55,6 +55,10 @@ class LoginRefused(Exception):
     """The authorization server, or what the upstream says of it, is not one to log in with."""
 
 
+class CredentialsRefused(LoginRefused):
+    """The authorization server, or an identity provider, refused what proves who goat-mcp is."""
+
+
 class RenewalRefused(Exception):
     """The authorization server no longer takes the refresh token."""
 

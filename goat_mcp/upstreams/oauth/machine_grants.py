@@ -28,7 +28,7 @@ from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.conversation import Granted, Memory, converse, error_code, secret_method
 from goat_mcp.upstreams.oauth.identity_assertion import IdentityAssertion
-from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, CredentialsRefused
 from goat_mcp.upstreams.oauth.provider_requests import ProviderRequests, shown
 from goat_mcp.upstreams.oauth.signing_key import SigningKey
 
@@ -198,7 +198,7 @@ def _check_token_answer(answer: httpx2.Response) -> None:
         return
     text = f"{error_code(answer) or 'no error code'} (HTTP {answer.status_code})"
     if answer.status_code in _REFUSALS:
-        raise LoginRefused(f"{where} refused goat-mcp: {text}{_skew(answer)}")
+        raise CredentialsRefused(f"{where} refused goat-mcp: {text}{_skew(answer)}")
     raise AuthServerDown(f"{where} answered {text}")
 
 

@@ -24,6 +24,7 @@ from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
 from goat_mcp.upstreams.oauth.login_contract import (
     AuthServerDown,
+    CredentialsRefused,
     LoginNeeded,
     LoginPrompt,
     LoginRefused,
@@ -69,6 +70,8 @@ class UpstreamLogin:
         self._flow = Flow(url, options, http, secrets, name=name, principal=principal, workspace=workspace)
         self._current: StoredLogin | None = None
         self._refused, self._refused_until_s = "", 0.0
+        self._withheld: tuple[set[str], float] = (set(), 0.0)
+        """Scopes that were asked for and not granted, and until when they are not asked for again."""
         self._turn = anyio.Lock()
 
     async def token(self) -> str | None:
@@ -129,9 +132,16 @@ class UpstreamLogin:
                 granted = "" if login is None else login.facts.scope
                 if login is not None and login.secrets.access_token != refused and login.facts.is_fresh():
                     return login.secrets.access_token
-                if set(scopes.split()) <= set(granted.split()):
+                wanted = set(scopes.split())
+                if wanted <= set(granted.split()):
                     raise LoginNeeded(f"it wants the scope {scopes!r}, and refuses a token that has it")
-                return await self._by_ourselves(challenge, login, scopes)
+                withheld, until_s = self._withheld
+                if not wanted <= withheld or time.monotonic() > until_s:
+                    token = await self._by_ourselves(challenge, login, scopes)
+                    if self._current is not None and wanted <= set(self._current.facts.scope.split()):
+                        return token
+                    self._withheld = wanted, time.monotonic() + REFUSED_AGAIN_AFTER_S
+                raise LoginNeeded(f"its authorization server does not grant the scope {scopes!r} to this client")
         except LockTimeout as why:
             raise AuthServerDown(f"its token cannot be changed now: {why}") from None
 
@@ -232,8 +242,9 @@ class UpstreamLogin:
         try:
             login = await self._flow.log_in(None, challenge=challenge, previous=previous, scopes=scopes)
         except LoginRefused as refused:
-            # Some servers lock out a client that fails again and again.
-            self._refused, self._refused_until_s = str(refused), time.monotonic() + REFUSED_AGAIN_AFTER_S
+            if isinstance(refused, CredentialsRefused):
+                # Some servers lock out a client that fails again and again.
+                self._refused, self._refused_until_s = str(refused), time.monotonic() + REFUSED_AGAIN_AFTER_S
             raise LoginNeeded(str(refused)) from None
         self._current = login
         await anyio.to_thread.run_sync(self._keep_renewed, login)
