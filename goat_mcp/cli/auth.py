@@ -64,11 +64,12 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool,
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
-    user = UserQueue(StateDirectory.default(), redactor)
-    seen_at_s, asked = time.time(), [one for one in user.logins.waiting() if one.facts["server"] == config.name]
+    upstream = _login_of(config, endpoint, settings, redactor)
+    user, asks = UserQueue(StateDirectory.default(), redactor), (config.name, upstream.workspace)
+    seen_at_s = time.time()
+    asked = [one for one in user.logins.waiting() if (one.facts["server"], one.facts["account"]) == asks]
     opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not is_run_by_a_model()
     try:
-        upstream = _login_of(config, endpoint, settings, redactor)
         kept_in = anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
     except LoginRefused as refused:
         raise ToolError(ErrorCode.AUTH, redactor.text(f"no login to {config.name}: {refused}")) from None

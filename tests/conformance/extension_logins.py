@@ -13,9 +13,9 @@ EXTENSION_LOGINS = (
     "auth/client-credentials-jwt",
     "auth/client-credentials-basic",
     "auth/enterprise-managed-authorization",
-    "auth/wif-jwt-bearer",
     "auth/dpop",
     "auth/dpop-nonce",
+    "auth/wif-jwt-bearer",
 )
 NOT_IN_THE_SDK = dict.fromkeys(
     ("auth/dpop", "auth/dpop-nonce"),

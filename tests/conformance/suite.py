@@ -70,6 +70,12 @@ class Suite:
         said = self._run(["list", f"--{side}", "--spec-version", revision], LIST_TIMEOUT_S).stdout
         return [line.split()[1] for line in said.splitlines() if line.startswith("  - ")]
 
+    def extensions(self, side: Side) -> list[str]:
+        """The scenarios of extensions, which belong to no revision."""
+        said = self._run(["list", f"--{side}"], LIST_TIMEOUT_S).stdout
+        lines = [line for line in said.splitlines() if line.startswith("  - ") and line.endswith("[extension]")]
+        return [line.split()[1] for line in lines]
+
     def against_server(self, url: str, revision: str, folder: Path) -> list[Outcome]:
         """All server scenarios of a revision, one after the other, in the suite's order."""
         names = self.scenarios("server", revision)
