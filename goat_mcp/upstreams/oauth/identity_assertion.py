@@ -103,7 +103,6 @@ class IdentityAssertion:
             exchanged = _Exchanged.model_validate_json(answer.content)
         except ValidationError:
             raise AuthServerDown(f"the identity provider at {shown(request)} answered with no token") from None
-        self._secrets.hide(exchanged.access_token)
         if exchanged.issued_token_type != _ID_JAG:
             raise LoginRefused(
                 "the identity provider gave another kind of token than the one for an MCP server (ID-JAG)"

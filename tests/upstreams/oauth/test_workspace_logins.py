@@ -96,6 +96,8 @@ async def test_each_project_uses_its_own_account_and_one_without_is_told_for_whi
 async def test_clients_of_two_projects_behind_one_gateway_have_an_account_each(tmp_path: Path) -> None:
     """WSP-1: at the same time; a refusal of one says nothing of the other."""
     one, two = projects(tmp_path)
+    three = tmp_path / "three"
+    three.mkdir()
     with guarded_server(tmp_path) as server:
         token = await token_of(tmp_path, server, one)
         entries = {"web": server.entry(oauth=PER_WORKSPACE)}
@@ -105,6 +107,7 @@ async def test_clients_of_two_projects_behind_one_gateway_have_an_account_each(t
             first = (await running.call("mcp__web__read", client=Editor(one), session_key="one")).text
             used_in_one = used(server)
             refused = await running.failing("mcp__web__read", client=Editor(two), session_key="two")
+            as_well = await running.failing("mcp__web__read", client=Editor(three), session_key="three")
             meanwhile = (await running.call("mcp__web__read", client=Editor(one), session_key="one")).text
             other = await token_of(tmp_path, server, two)
             second = (await running.call("mcp__web__read", client=Editor(two), session_key="two")).text
@@ -113,6 +116,7 @@ async def test_clients_of_two_projects_behind_one_gateway_have_an_account_each(t
     assert [first, meanwhile, second] == ["read done"] * 3
     assert (used_in_one, used_in_two) == (token, other)
     assert (refused.code, str(two) in refused.message) == (ErrorCode.AUTH, True)
+    assert (as_well.code, str(three) in as_well.message) == (ErrorCode.AUTH, True)
 
 
 async def test_without_a_workspace_there_is_no_account_to_use(tmp_path: Path) -> None:
