@@ -566,8 +566,8 @@ async def test_an_account_of_the_project_alone_is_said_to_be_one(tmp_path: Path,
     """`oauth.account: workspace`."""
     user = User()
     with guarded_server(tmp_path) as server:
-        entry = {"oauth": {"account": "workspace"}}
-        async with goat_before(server, tmp_path, **entry) as goat, goat.client(mode, user) as client:
+        oauth = {"account": "workspace"}
+        async with goat_before(server, tmp_path, oauth=oauth) as goat, goat.client(mode, user) as client:
             answer = text_of(await read(client))
         shared = await login_of(tmp_path, server.url).token()
         (shown,) = user.shown
