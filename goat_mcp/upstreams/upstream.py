@@ -48,7 +48,7 @@ from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
-from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
+from goat_mcp.upstreams.retry_policy import SupervisorLimits, retry_policies
 from goat_mcp.upstreams.sharing.shared_connect import Sharing
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor
@@ -105,7 +105,7 @@ class Upstream:
         self._login = login
         self._logins: LoginElicitation | None = None
         self._group: anyio.abc.TaskGroup | None = None
-        retry = RetryPolicy(self._limits.retry)
+        retry_of = retry_policies(self._limits.retry, is_shared=not (login and login.endpoint.has_workspace_logins))
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
         self._asks, self._eras = KnownAsks(config, warm), UpstreamEras(config, warm)
@@ -132,11 +132,11 @@ class Upstream:
                     declared,
                     partial(roots_in, workspace, roots) if self._needs_workspace else roots,
                 ),
-                retry=retry,
+                retry=retry_of(),
                 root_of=root_of,
                 failed=self._failed,
                 stays=is_leader and config.start == "eager",
-                login=login,
+                login=login and login.at(root_of),
                 limits=services.limits,
                 connect=share(services.connect, config, root_of, account, asks=asks.has_asked, learn_asks=asks.learn),
                 on_change=services.on_change,
@@ -234,7 +234,8 @@ class Upstream:
         if self._logins is None:
             from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
 
-            self._logins = LoginElicitation(self.config, self._login, self._group.start_soon, self._telemetry)
+            services = (self._group.start_soon, self._telemetry, self._workspace_of)
+            self._logins = LoginElicitation(self.config, self._login, *services)
         await self._logins.ask(ctx, wanted)
 
     async def elicit_first_login(self, ctx: ToolContext) -> None:

@@ -34,6 +34,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from tests.conformance.extension_logins import EXTENSION_LOGINS, extension_login
 from tests.conformance.targets import DIALECT, OPEN
 
 WITHIN_S = 50.0
@@ -165,7 +166,9 @@ def _oauth(scenario: str, context: Mapping[str, Any]) -> Mapping[str, Any]:
 
 async def _run(url: str, scenario: str, revision: str, context: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder, anyio.fail_after(WITHIN_S):
-        async with user(url, Path(folder), revision, _oauth(scenario, context)) as client:
+        is_extension = scenario in EXTENSION_LOGINS
+        oauth = extension_login(url, scenario, context, Path(folder)) if is_extension else _oauth(scenario, context)
+        async with user(url, Path(folder), revision, oauth) as client:
             await STEPS.get(scenario, _call_every_tool)(client, context)
 
 

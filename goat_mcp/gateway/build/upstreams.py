@@ -165,7 +165,7 @@ def build_upstreams(
         confine=confine,
         roots=s.directories.roots_for_upstreams,
         on_change=lambda: s.announcements.changed("goat://status"),
-        logins=Logins(s.state, s.http, s.references.hide, warn=s.telemetry.warning, person=login_person),
+        logins=Logins(s.state, s.http, s.references, warn=s.telemetry.warning, person=login_person),
         instance=instance,
         on_updated=s.updates.tell,
         own_lists=own_lists,

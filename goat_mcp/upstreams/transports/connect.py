@@ -69,7 +69,7 @@ async def connect(
             # Only an HTTP upstream pays for loading the HTTP client.
             from goat_mcp.upstreams.transports.http_transport import http_transport
 
-            link, read, write = await stack.enter_async_context(http_transport(target, login))
+            link, read, write = await stack.enter_async_context(http_transport(target, login and login.here()))
         link.direct.on_log = callers.notified
         dispatcher = UpstreamDispatcher(read, write)
         connection = Connection(
