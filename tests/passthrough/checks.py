@@ -18,14 +18,13 @@ from mcp import Client, StdioServerParameters
 from mcp.client.extension import advertise
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 
+from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS
 from tests.passthrough.upstream import (
     APP_META,
-    HANDSHAKE,
     KEPT_KEY,
     PAGE,
     PAGE_META,
     PAGE_TYPE,
-    STATELESS,
     VENDOR_KEY,
     WATCHED,
 )

@@ -17,10 +17,10 @@ import anyio
 from mcp import StdioServerParameters
 
 from goat_mcp.core.version import __version__
+from tests.conformance.fixture.one_era import HANDSHAKE
 from tests.e2e.goat import REPOSITORY
 from tests.passthrough.checks import CHECKS, PAIRS, problem
 from tests.passthrough.gateways import FASTMCP_PYTHON, fastmcp, goat
-from tests.passthrough.upstream import HANDSHAKE
 from tests.quick_start import use_real_processes
 
 PAGE = REPOSITORY / "docs" / "peers.md"

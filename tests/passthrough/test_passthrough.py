@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS
 from tests.passthrough.checks import CHECKS, PAIRS, problem
 from tests.passthrough.gateways import goat, upstream
-from tests.passthrough.upstream import HANDSHAKE, STATELESS
 
 
 @pytest.mark.anyio

@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
-from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
-from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest
 
 from tests.conformance.fixture.asking import ask, completion, one_field, said
 from tests.conformance.fixture.call import Answer, Call, Context, text
+from tests.conformance.fixture.one_era import one_era
 
-HANDSHAKE, STATELESS = "handshake", "stateless"
 VENDOR_KEY = "example.org/trace"
 KEPT_KEY = "example.org/kept"
 WATCHED = "test://watched"
@@ -34,8 +30,6 @@ APP_META = {"ui": {"resourceUri": PAGE, "visibility": ["model", "app"]}, "openai
 PAGE_META = {"ui": {"csp": {"connectDomains": ["https://example.org"]}, "prefersBorder": True}}
 PAGE_TYPE = "text/html;profile=mcp-app"
 STEP_S = 0.02
-_OPENING = {HANDSHAKE: "server/discover", STATELESS: "initialize"}
-"""By era: how a client of the other one begins."""
 
 _NUMBERS: dict[str, Any] = {
     "type": "object",
@@ -241,33 +235,6 @@ async def _complete(ctx: Context, params: types.CompleteRequestParams) -> types.
 
 async def _done(ctx: Context, params: Any) -> types.EmptyResult:
     return types.EmptyResult()
-
-
-@asynccontextmanager
-async def one_era(era: str) -> AsyncGenerator[tuple[Any, Any]]:
-    """Streams on which the opening of the other era is refused: the SDK's server would serve both. A server of the
-    handshake era answers nothing before the handshake."""
-    refused = _OPENING[era]
-    is_open = era == STATELESS
-
-    async def pass_on(read: Any, write: Any, passed_on: Any) -> None:
-        nonlocal is_open
-        async with passed_on:
-            async for item in read:
-                message = item.message if isinstance(item, SessionMessage) else None
-                method = message.method if isinstance(message, JSONRPCRequest) else ""
-                is_open = is_open or method == "initialize"
-                if isinstance(message, JSONRPCRequest) and (method == refused or not is_open):
-                    error = ErrorData(code=METHOD_NOT_FOUND, message="Method not found")
-                    await write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error)))
-                else:
-                    await passed_on.send(item)
-
-    async with stdio_server() as (read, write), anyio.create_task_group() as group:
-        passed_on, passing = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        group.start_soon(pass_on, read, write, passed_on)
-        yield passing, write
-        group.cancel_scope.cancel()
 
 
 async def serve(era: str) -> None:

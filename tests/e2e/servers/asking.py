@@ -30,7 +30,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from tests.conformance.fixture.older_era import handshake_only_stdio
+from tests.conformance.fixture.one_era import HANDSHAKE, one_era
 
 ERA = Path(sys.argv[1][1:]).read_text() if sys.argv[1].startswith("@") else sys.argv[1]
 REFUSED = {"legacy": "server/discover", "2026-07-28": "initialize"}.get(ERA)
@@ -212,7 +212,7 @@ def server() -> Server[Any]:
 
 async def over_stdio() -> None:
     made = server()
-    async with handshake_only_stdio() if ERA == "legacy" else stdio_server() as (read, write):
+    async with one_era(HANDSHAKE) if ERA == "legacy" else stdio_server() as (read, write):
         await made.run(read, write, made.create_initialization_options())
 
 

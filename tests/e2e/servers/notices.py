@@ -29,7 +29,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from tests.conformance.fixture.older_era import handshake_only_stdio
+from tests.conformance.fixture.one_era import HANDSHAKE, one_era
 
 ERA = sys.argv[1]
 IS_MODERN = ERA == "2026-07-28"
@@ -149,7 +149,7 @@ def server() -> Server[Any]:
 
 async def over_stdio() -> None:
     made = server()
-    async with stdio_server() if IS_MODERN else handshake_only_stdio() as (read, write):
+    async with stdio_server() if IS_MODERN else one_era(HANDSHAKE) as (read, write):
         await made.run(read, write, made.create_initialization_options())
 
 

@@ -282,9 +282,9 @@ SERVER = Shelf(
 async def over_stdio() -> None:
     streams = stdio_server()
     if "old_only" in MODES:
-        from tests.conformance.fixture.older_era import handshake_only_stdio
+        from tests.conformance.fixture.one_era import HANDSHAKE, one_era
 
-        streams = handshake_only_stdio()
+        streams = one_era(HANDSHAKE)
     async with streams as (read, write):
         await SERVER.run(read, write, SERVER.create_initialization_options())
 
