@@ -25,11 +25,10 @@ import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
-from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from tests.conformance.fixture.one_era import HANDSHAKE, one_era
+from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS, one_era
 
 ERA = sys.argv[1]
 IS_MODERN = ERA == "2026-07-28"
@@ -139,7 +138,7 @@ def server() -> Server[Any]:
     made.add_notification_handler("notifications/cancelled", types.CancelledNotificationParams, cancelled)
 
     async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if not IS_MODERN and ctx.method == "server/discover":
+        if ctx.method == ("initialize" if IS_MODERN else "server/discover"):
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
         return await call_next(ctx)
 
@@ -149,7 +148,7 @@ def server() -> Server[Any]:
 
 async def over_stdio() -> None:
     made = server()
-    async with stdio_server() if IS_MODERN else one_era(HANDSHAKE) as (read, write):
+    async with one_era(STATELESS if IS_MODERN else HANDSHAKE) as (read, write):
         await made.run(read, write, made.create_initialization_options())
 
 
