@@ -40,6 +40,7 @@ from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # most gateways have none
     from goat_mcp.calls.extensions.extension_points import Steps
+    from goat_mcp.calls.long_calls import LongCalls
     from goat_mcp.calls.observability.call_metrics import CallMetrics
 
 MAX_CHARS = 30_000
@@ -77,6 +78,7 @@ class Pipeline:
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None
     metrics: CallMetrics | None = None
+    long_calls: LongCalls | None = None
     max_chars: int = MAX_CHARS
 
     @cached_property
@@ -94,7 +96,8 @@ class Pipeline:
         rule_name = name
         is_known = False
         error_code: str | None = str(ErrorCode.CANCELLED)
-        result = ToolResult()  # of a call that is cancelled
+        result = unfinished = ToolResult()  # of a call that is cancelled
+        refusal: UpstreamError | None = None
         with self.spill.used_by(ctx.principal):
             try:
                 # The settings that this session has changed.
@@ -120,7 +123,7 @@ class Pipeline:
                         if self.layers:
                             run = wrapped(self.layers, spec, ctx, run, self._refused)
                         result = await run(arguments)
-                        if self.with_mail is not None:
+                        if self.with_mail is not None and not permit.is_left:
                             result = await self.with_mail(spec, result, ctx)
                 result = await self._limited(spec, result, ctx)
                 error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
@@ -129,7 +132,8 @@ class Pipeline:
                 error_code = str(error.code)
             except UpstreamError as relayed:
                 error_code = str(relayed.code)
-                raise redacted_upstream_error(relayed, self.redactor) from None
+                refusal = redacted_upstream_error(relayed, self.redactor)
+                raise refusal from None
             except (Exception, SystemExit, asyncio.CancelledError) as bug:
                 if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
                     raise
@@ -140,6 +144,8 @@ class Pipeline:
                 if self.metrics is not None:
                     elapsed_s = time.monotonic() - ctx.started_at_s
                     self.metrics.record(rule_name if is_known else None, elapsed_s, error_code)
+                if self.long_calls is not None and ctx.call_id in self.long_calls.by_call_id:
+                    self.long_calls.ended(ctx.call_id, None if result is unfinished else result, refusal)
                 record = partial(self._record_outcome, rule_name, arguments, ctx, error_code, result)
                 if not ctx.do_afterwards(ctx.call_id, record):
                     await record()
@@ -266,7 +272,7 @@ class Pipeline:
     async def _limited(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
         limits = ResultLimits(spec, max_chars, self.spill)
-        if not limits.exceeded_by(result):
+        if result.is_relayed or not limits.exceeded_by(result):
             return result
         # Shielded: the work is done, and its caller may still be there to read of it.
         with anyio.CancelScope(shield=True):

@@ -35,6 +35,7 @@ class ToolResult:
     model the structured content *instead of* the text; otherwise under `_meta[FACTS_META_KEY]`.
     `other` holds members of a relayed result that this class has no name for. `task_id`: the call goes on as this
     background task, and this result only says so; that of the call itself is in `TaskOutcome.result`.
+    `is_relayed`: it is the result of another call, has been limited as that, and is passed on whole.
     """
 
     content: tuple[Block, ...] = ()
@@ -46,6 +47,7 @@ class ToolResult:
     other: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error_code: str | None = None
     task_id: str | None = None
+    is_relayed: bool = False
 
     @property
     def text(self) -> str:

@@ -22,6 +22,8 @@ from goat_mcp.catalog.offerings import Kind
 from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
+from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import with_html
@@ -34,7 +36,7 @@ from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.handlers.resources import Resources, Subscriptions
 from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
 from goat_mcp.server.http.token import read_or_create_token
-from goat_mcp.server.plain_calls import PlainCalls
+from goat_mcp.server.plain_calls import PlainCalls, PlainContext
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.shared_bus import SharedBus
@@ -245,17 +247,27 @@ class Adapter:
             lambda context: self.gateway.call(name, arguments, context),
             lambda: preflight.definition_of(name, arguments, rights),
             lambda: preflight.only_reads(name, arguments, rights),
+            partial(self._answer_now, ctx, target),
         )
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and target == name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
+        return await self._answer(ctx, target, rights, outcome)
+
+    async def _answer_now(self, ctx: Context, target: str, handle: ToolResult) -> None:
+        """Answer a plain call that goes on."""
+        assert isinstance(ctx, PlainContext) and ctx.call.answer_now is not None
+        await ctx.call.answer_now(await self._answer(ctx, target, self._who.of(ctx).rights, handle))
+
+    async def _answer(self, ctx: Context, target: str, rights: Rights, outcome: ToolResult) -> dict[str, Any]:
+        """What travels."""
         outcome = await with_html(target, outcome)
         answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
         if is_plain_text(answer):
             return answer
         answer = sanitized_result(answer)
-        if self.gateway.catalog.of(rights).source_of(target) in (BUILTIN_SOURCE, None):
+        if not outcome.is_relayed and self.gateway.catalog.of(rights).source_of(target) in (BUILTIN_SOURCE, None):
             return answer
         return downgraded_result(answer, ctx.protocol_version)
 

@@ -21,6 +21,8 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from goat_mcp.core.context import AnswerNow
+from goat_mcp.core.result import ToolResult
 from goat_mcp.server.client_channel import (
     AnswerT,
     AskedEnough,
@@ -125,6 +127,8 @@ class SuspendedCall(ClientChannel):
         self._done: Done | None = None
         self._error: BaseException | None = None
         self._ended = False
+        self._instead: Done | None = None
+        """What its request is answered with while it goes on."""
         self._start_round(ctx)
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
@@ -182,6 +186,16 @@ class SuspendedCall(ClientChannel):
     def cancel(self) -> None:
         self._scope.cancel()
 
+    def leave(self) -> AnswerNow | None:
+        """Go on without the request, which `AnswerNow` answers; None if it is over, or waits for an answer itself."""
+        if self.is_left or self._ended or self._open_questions():
+            return None
+        return self._answer_now
+
+    async def _answer_now(self, result: ToolResult) -> None:
+        self._instead = Done(result)
+        self._wake.set()
+
     def resume(self, ctx: Context, answers: Mapping[str, Any]) -> None:
         """The client is back with answers; one it left out is asked for again."""
         self._start_round(ctx)
@@ -191,9 +205,11 @@ class SuspendedCall(ClientChannel):
 
     async def next_stop(self) -> Done | dict[str, Question]:
         """Wait until the call has ended or asks something. Raises what the call raised."""
-        while not self._ended and not self._open_questions():
+        while not self._ended and not self._open_questions() and self._instead is None:
             self._wake = anyio.Event()
             await self._wake.wait()
+        if self._instead is not None:
+            return self._instead
         if not self._ended:
             self._rounds += 1
             return self._open_questions()

@@ -21,6 +21,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanOptions
 from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.commands.task_options import TaskOptions
 from goat_mcp.core import suggestions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
@@ -149,6 +150,7 @@ class Settings(SandboxOptions):
     files: FileOptions = default_part()
     edit: EditOptions = default_part()
     bash: BashOptions = default_part()
+    tasks: TaskOptions = default_part()
     search: SearchLimits = default_part()
     web: WebOptions = default_part()
     agent: AgentOptions = default_part()

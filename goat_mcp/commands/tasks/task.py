@@ -28,16 +28,26 @@ class TaskStatus(StrEnum):
 
 
 @dataclass(frozen=True)
+class RequestError:
+    """A JSON-RPC error that a call ended with."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+@dataclass(frozen=True)
 class TaskOutcome:
     """How a task ended. `reason` says why it failed, if an exit code does not explain it. `output_from` is the byte of
     its output file at which its result begins, behind reports on progress. `result` is what the call that became the
-    task would have returned, if that is more than its output."""
+    task would have returned, if that is more than its output; `error` is what it was refused with instead."""
 
     status: TaskStatus
     exit_code: int | None = None
     reason: str = ""
     output_from: int = 0
     result: ToolResult | None = None
+    error: RequestError | None = None
 
 
 class TaskWork(Protocol):

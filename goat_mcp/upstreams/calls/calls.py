@@ -112,7 +112,7 @@ class UpstreamCalls:
             )
         self._under_way += 1
         try:
-            with ctx.while_elsewhere():
+            with ctx.while_elsewhere(spec):
                 async with self._connection_for(ctx) as provider:
                     way = self._send if self._elicit_login is None else self._send_with_login
                     send = partial(way, provider, spec, arguments, ctx)
@@ -213,7 +213,7 @@ class UpstreamCalls:
         self, call: Callable[..., Awaitable[dict[str, Any]]], ctx: ToolContext, clock: CallClock
     ) -> dict[str, Any] | None:
         """The answer; None if the time of the call is over."""
-        relay = ProgressRelay(ctx.progress, self._heartbeat_s)
+        relay = ProgressRelay(ctx.progress, self._heartbeat_s, ctx.is_left)
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             clock.heard()
