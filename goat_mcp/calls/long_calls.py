@@ -15,6 +15,7 @@ from goat_mcp.calls.concurrency_limiter import CallLimiter, Permit
 from goat_mcp.calls.long_call import LongCall
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.commands.tasks.manager import TaskManager
+from goat_mcp.core.attended_work import AttendedWork
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, text_result
@@ -47,6 +48,8 @@ class LongCalls:
         self._making: set[asyncio.Task[None]] = set()
         self._stays: set[Permit] = set()
         """Those that cannot become tasks."""
+        self.attended = AttendedWork()
+        """For whoever calls and can be answered early."""
         self.by_call_id: dict[str, LongCall] = {}
         """Those that have become tasks, or are about to."""
         slots.on_tool_elsewhere = self._begin

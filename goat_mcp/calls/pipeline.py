@@ -25,8 +25,9 @@ from goat_mcp.calls.result_limits import ResultLimits
 from goat_mcp.calls.scheduler import Scheduler
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.attended_work import Leave
 from goat_mcp.core.author_errors import failure_of
-from goat_mcp.core.context import ToolContext
+from goat_mcp.core.context import AnswerNow, ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.progress import WorkNotices
 from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
@@ -216,7 +217,7 @@ class Pipeline:
                 # Its time begins with its turn: one before it may have waited for a person.
                 ctx = replace(request.ctx, started_at_s=time.monotonic())
                 try:
-                    results[index] = await self.call(request.name, request.arguments, ctx, turn)
+                    results[index] = await self._attended_call(request, ctx, turn)
                 except UpstreamError as refused:  # this call's failure, and none of the others'
                     message = f"{refused.message} (JSON-RPC {refused.code})"
                     results[index] = error_result(ToolError(ErrorCode.UPSTREAM, message))
@@ -242,6 +243,19 @@ class Pipeline:
         return BatchOutcome(
             [results.get(index) or error_result(batch.not_run()) for index in range(len(requests))], batch.stopped_by
         )
+
+    async def _attended_call(self, request: CallRequest, ctx: ToolContext, turn: Turn) -> ToolResult:
+        """As `call`; one that takes long becomes a background task, as it would for a client."""
+        if self.long_calls is None:
+            return await self.call(request.name, request.arguments, ctx, turn)
+
+        async def call(leave: Leave) -> ToolResult:
+            def leave_client(call_id: str) -> AnswerNow | None:
+                return leave() if call_id == ctx.call_id else None
+
+            return await self.call(request.name, request.arguments, ctx.changed(leave_client=leave_client), turn)
+
+        return await self.long_calls.attended.run(call)
 
     def _check_visible(self, name: str, spec: ToolSpec, ctx: ToolContext) -> None:
         """Raises `ToolError` if the caller's rights, or its newest step, leave the tool out."""

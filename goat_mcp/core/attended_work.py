@@ -19,13 +19,14 @@ class AttendedWork:
 
     def __init__(self) -> None:
         # The event loop keeps no task alive by itself.
-        self._going_on: set[asyncio.Task[ToolResult]] = set()
+        self._going_on: set[asyncio.Task[ToolResult | None]] = set()
 
     async def run(self, work: Callable[[Leave], Awaitable[ToolResult]]) -> ToolResult:
         """The result, or what the work is left with. Raises what it raises until then.
 
         If the caller is cancelled while it waits, so is the work.
         """
+        scope = anyio.CancelScope()
         instead: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
         is_left = False
 
@@ -40,16 +41,21 @@ class AttendedWork:
             if not instead.done():
                 instead.set_result(result)
 
-        async def whole() -> ToolResult:
-            return await work(leave)
+        async def whole() -> ToolResult | None:
+            # Cancelled by a scope: unlike a task's own way that respects what is shielded.
+            with scope:
+                return await work(leave)
+            return None
 
         running = asyncio.get_running_loop().create_task(whole())
         try:
             await asyncio.wait((running, instead), return_when=asyncio.FIRST_COMPLETED)
-            return await (instead if is_left else running)
+            result = await (instead if is_left else running)
+            assert result is not None, "only who waits here cancels it"
+            return result
         except BaseException:
             if not is_left:
-                running.cancel()
+                scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait((running,))
             raise
@@ -58,7 +64,7 @@ class AttendedWork:
                 self._going_on.add(running)
                 running.add_done_callback(self._ended)
 
-    def _ended(self, work: asyncio.Task[ToolResult]) -> None:
+    def _ended(self, work: asyncio.Task[ToolResult | None]) -> None:
         self._going_on.discard(work)
         if not work.cancelled():
             work.exception()  # whoever it goes on for has it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import time
@@ -20,7 +21,7 @@ from tests.e2e.goat import REPOSITORY, Launch, connected, http_goat, listed_with
 from tests.e2e.processes import end
 from tests.e2e.visits import PYTHON, Kind
 from tests.e2e.wire import text_of
-from tests.quick_start import module_command
+from tests.quick_start import goat_command, module_command
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -176,7 +177,7 @@ async def test_a_client_that_wants_progress_hears_it_until_it_has_the_task(
 ) -> None:
     heard: list[str | None] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
         heard.append(message)
 
     async with served(tmp_path, upstream, kind) as client:
@@ -280,18 +281,12 @@ async def test_a_call_that_waits_for_a_person_becomes_a_task_only_after_the_answ
 async def test_a_call_is_waited_for_if_tasks_are_off_or_cannot_be_read(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    async with (
-        served(tmp_path, "old_stdio", PYTHON[0], "stdio", *options) as client,
-        anyio.create_task_group() as group,
-    ):
-
-        async def let_go() -> None:
-            await seen(tmp_path / "waiting")
-            await anyio.sleep(3 * AFTER_S)
-            (tmp_path / "go").touch()
-
-        group.start_soon(let_go)
-        result = await client.call_tool("mcp__up__slow", {})
+    async with served(tmp_path, "old_stdio", PYTHON[0], "stdio", *options) as client:
+        call = asyncio.create_task(client.call_tool("mcp__up__slow", {}))
+        await seen(tmp_path / "waiting")
+        await anyio.sleep(3 * AFTER_S)
+        (tmp_path / "go").touch()
+        result = await call
 
     assert result.structured_content == {"answer": 42}
 
@@ -316,3 +311,80 @@ async def test_the_record_of_calls_has_the_real_outcome_at_the_real_end(tmp_path
     lines = [line for file in (tmp_path / "state").rglob("*.jsonl") for line in file.read_text().splitlines()]
     outcomes = [line for line in lines if "mcp__up__fails" in line and '"outcome"' in line]
     assert len(outcomes) == 1 and "E_UPSTREAM" in outcomes[0], lines
+
+
+@every_python
+async def test_a_task_outlives_the_session_that_started_it(tmp_path: Path, kind: Kind) -> None:
+    with entry(tmp_path, "old_stdio") as started:
+        file = upstream_file(tmp_path / "upstreams.json", up=started)
+        settings = (
+            *UNASKED,
+            "--upstreams",
+            str(file),
+            "--set",
+            f"tasks.after_s={AFTER_S}",
+            "--set",
+            "profiles.narrow={}",
+        )
+        with http_goat(Launch(tmp_path, fill(tmp_path / "workspace"), settings)) as goat:
+            async with connected(goat, kind.era) as client:
+                task = task_of(await (await ready(client)).call_tool("mcp__up__slow", {}))
+            async with connected(goat, kind.era) as client:
+                running = await client.call_tool("TaskOutput", {"task_id": task, "block": False})
+                (tmp_path / "go").touch()
+                ended = await client.call_tool("TaskOutput", {"task_id": task})
+
+    assert text(running).startswith(f"Task {task}: running, ")
+    assert ended.structured_content == {"answer": 42}
+
+
+@pytest.mark.parametrize("upstream", ["old_http", "new_http"])
+@every_transport
+async def test_the_end_of_the_server_cancels_the_call(tmp_path: Path, transport: str, upstream: str) -> None:
+    with entry(tmp_path, upstream) as started:
+        file = upstream_file(tmp_path / "upstreams.json", up=started)
+        settings = (*UNASKED, "--upstreams", str(file), "--set", f"tasks.after_s={AFTER_S}")
+        launch = Launch(tmp_path, fill(tmp_path / "workspace"), settings)
+        if transport == "http":
+            with http_goat(launch) as goat:
+                async with connected(goat, "legacy") as client:
+                    task_of(await (await ready(client)).call_tool("mcp__up__slow", {}))
+        else:
+            async with connected(launch, "legacy") as client:
+                task_of(await (await ready(client)).call_tool("mcp__up__slow", {}))
+
+        await seen(tmp_path / "cancelled")
+
+
+async def test_an_entry_that_is_taken_away_finishes_its_task(tmp_path: Path) -> None:
+    """CFG-4."""
+    async with served(tmp_path) as client:
+        task = task_of(await client.call_tool("mcp__up__slow", {}))
+        upstream_file(tmp_path / "upstreams.json")
+        with anyio.fail_after(BOUND_S):
+            while any(tool.name == "mcp__up__slow" for tool in (await client.list_tools()).tools):  # noqa: ASYNC110 - polled
+                await anyio.sleep(0.1)
+        (tmp_path / "go").touch()
+        ended = await client.call_tool("TaskOutput", {"task_id": task})
+
+    assert ended.structured_content == {"answer": 42}
+
+
+async def test_goat_mcp_call_waits_for_the_result_itself(tmp_path: Path) -> None:
+    with entry(tmp_path, "old_stdio") as started:
+        file = upstream_file(tmp_path / "upstreams.json", up=started)
+        launch = Launch(tmp_path, fill(tmp_path / "workspace"))
+        settings = (*UNASKED, "--upstreams", str(file), "--set", f"tasks.after_s={AFTER_S}")
+        command = goat_command("call", "--workspace", str(launch.workspace), *settings, "mcp__up__slow")
+        process = await anyio.open_process(
+            command, env=launch.environment, cwd=launch.workspace, stdin=subprocess.DEVNULL
+        )
+        await seen(tmp_path / "waiting")
+        await anyio.sleep(3 * AFTER_S)
+        (tmp_path / "go").touch()
+        assert process.stdout is not None
+        with anyio.fail_after(BOUND_S):
+            said = b"".join([chunk async for chunk in process.stdout])
+            assert await process.wait() == 0
+
+    assert said.decode().splitlines()[0] == "done"
