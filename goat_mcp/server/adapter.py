@@ -92,7 +92,7 @@ class Middleware:
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
     "MCP servers, named mcp__SERVER__TOOL. Paths are absolute; @ stands for the workspace root. Read a file before "
-    "you change it. Long commands become background tasks: read them with TaskOutput, end them with TaskStop."
+    "you change it. Long commands and calls become background tasks: read them with TaskOutput, end them with TaskStop."
 )
 INSTRUCTIONS_CHARS = 2_000
 """Hosts cut them there."""
