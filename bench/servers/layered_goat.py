@@ -18,7 +18,7 @@ PACKAGE = "/goat_mcp/"
 LAYERS: tuple[tuple[str, str], ...] = (
     ("server/stdio/frame_writer.py", "write to the client"),
     ("server/stdio/fast_path.py:FastPath._send", "write to the client"),
-    ("server/plain_calls.py:PlainCalls._wire", "response"),
+    ("server/plain_calls.py:PlainCalls.wire", "response"),
     ("server/stdio/fast_path.py:FastPath.takes", "read and parse the frame"),
     ("server/plain_calls.py:is_plain_call", "read and parse the frame"),
     ("server/plain_calls.py:has_plain_params", "read and parse the frame"),

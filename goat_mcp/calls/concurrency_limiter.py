@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, cast
 
 import anyio
 
-from goat_mcp.core.calling_client import CallingClient, ClientRequest
+from goat_mcp.core.calling_client import CallingClient, ClientRequest, RequestNotSent
 from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.concurrency_limiter import ConcurrencyLimiter, Owner
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.elicitation import Answer, Form
+from goat_mcp.core.context import Progress, ToolContext
+from goat_mcp.core.elicitation import Answer, Form, nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.spec import ToolSpec
 
 PER_PRINCIPAL = 16
 IN_ALL = 64
@@ -29,6 +30,7 @@ MAX_WAITING = 128
 """Calls of one principal that wait; a flood is refused at once."""
 MAX_AWAY = 256
 """Calls of one principal that upstreams work on while others use their permits. Later ones keep theirs."""
+_INVALID_REQUEST = -32600
 
 
 class CallLimiter:
@@ -51,6 +53,8 @@ class CallLimiter:
         """Set when no call runs any more; None if nobody waits for that."""
         self.permits: set[Permit] = set()
         """Of all calls that run now, also of those that wait for somebody."""
+        self.on_tool_elsewhere: Callable[[], None] | None = None
+        """Called once when the next upstream begins to run a tool."""
 
     def of(self, ctx: ToolContext, tool: str = "") -> Permit:
         """The permit of one call, with a context to run it with. Entering waits, and may raise `ToolError(BUSY)`."""
@@ -130,6 +134,7 @@ class Permit:
     __slots__ = (
         "_ask",
         "_calls",
+        "_client",
         "_has_ended",
         "_limiter",
         "_owner",
@@ -137,7 +142,9 @@ class Permit:
         "_scope",
         "_waits",
         "ctx",
+        "is_left",
         "progress",
+        "runs_elsewhere",
         "tool",
     )
 
@@ -152,11 +159,18 @@ class Permit:
         self._ask = ctx.ask
         self._waits = 0
         self._has_ended = False
+        self.runs_elsewhere: ToolSpec | None = None
+        """The tool, while an upstream runs it."""
+        self.is_left = False
+        """Whether it goes on as a background task: its client has an answer."""
         # All but asking is the client's own.
-        client = cast("CallingClient", _ReleasingClient(ctx.client, self.released)) if ctx.client is not None else None
-        to_upstream = partial(_Released, self, to_upstream=True)
+        self._client = _ReleasingClient(ctx.client, self.released) if ctx.client is not None else None
         self.ctx = ctx.changed(
-            ask=self._ask_released, client=client, while_elsewhere=to_upstream, progress=self._note_progress
+            ask=self._ask_released,
+            client=cast("CallingClient | None", self._client),
+            while_elsewhere=partial(_Released, self, to_upstream=True),
+            progress=self._note_progress,
+            is_left=self._was_left,
         )
 
     async def __aenter__(self) -> Permit:
@@ -181,6 +195,21 @@ class Permit:
                 "What it had done by then stays. Do not repeat it; ask the user how to go on.",
             ) from None
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a person is asked while an upstream works on the call."""
+        return self._waits > 1
+
+    def leave(self, report: Progress) -> None:
+        """Its client has an answer. Nobody is asked for it any more, and its progress goes to `report`."""
+        self.is_left, self._report, self._ask = True, report, nobody_to_ask
+        if self._client is not None:
+            self._client.is_left = True
+        self._calls.permits.discard(self)
+
+    def _was_left(self) -> bool:
+        return self.is_left
+
     def cancel(self) -> None:
         """End the call, because the user wants it: it answers with `ToolError(CANCELLED)`."""
         self._scope.cancel()
@@ -189,13 +218,18 @@ class Permit:
         """Until the block ends, another call may run in place of this one."""
         return _Released(self)
 
-    def release(self, *, to_upstream: bool) -> bool:
+    def release(self, *, to_upstream: bool, runs: ToolSpec | None = None) -> bool:
         """Whether it was released: an upstream works on `MAX_AWAY` calls of one principal at most in this way."""
         if to_upstream and not self._calls.may_go_away(self._owner[0]):
             return False
         self._waits += 1
         if self._waits == 1 and not self._has_ended:
             self._calls.leave(self._limiter, self._owner)
+        if runs is not None:
+            self.runs_elsewhere = runs
+            if (begun := self._calls.on_tool_elsewhere) is not None:
+                self._calls.on_tool_elsewhere = None
+                begun()
         return True
 
     def resume(self, *, from_upstream: bool) -> None:
@@ -203,6 +237,7 @@ class Permit:
         if not self._waits and not self._has_ended:
             self._limiter.enter(self._owner)
         if from_upstream:
+            self.runs_elsewhere = None
             self._calls.back_from_away(self._owner[0])
 
     async def _ask_released(self, form: Form) -> Answer:
@@ -222,15 +257,16 @@ class Permit:
 
 
 class _Released:
-    __slots__ = ("_is_released", "_permit", "_to_upstream")
+    __slots__ = ("_is_released", "_permit", "_runs", "_to_upstream")
 
-    def __init__(self, permit: Permit, *, to_upstream: bool = False) -> None:
+    def __init__(self, permit: Permit, runs: ToolSpec | None = None, *, to_upstream: bool = False) -> None:
         self._permit = permit
+        self._runs = runs
         self._to_upstream = to_upstream
         self._is_released = False
 
     def __enter__(self) -> None:
-        self._is_released = self._permit.release(to_upstream=self._to_upstream)
+        self._is_released = self._permit.release(to_upstream=self._to_upstream, runs=self._runs)
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
@@ -245,11 +281,14 @@ class _ReleasingClient:
     def __init__(self, client: CallingClient, released: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
         self._released = released
+        self.is_left = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        if self.is_left:
+            raise RequestNotSent(_INVALID_REQUEST, "the call goes on in the background, where nobody can be asked")
         with self._released():
             return await self._client.ask(requests)
 
@@ -257,5 +296,7 @@ class _ReleasingClient:
         if (known := self._client.known_roots) is not None:
             # Nobody is asked: a permit released for no time at all would let one more call in.
             return known
+        if self.is_left:
+            return ()
         with self._released():
             return await self._client.roots()

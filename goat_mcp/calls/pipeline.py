@@ -25,8 +25,9 @@ from goat_mcp.calls.result_limits import ResultLimits
 from goat_mcp.calls.scheduler import Scheduler
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.attended_work import Leave
 from goat_mcp.core.author_errors import failure_of
-from goat_mcp.core.context import ToolContext
+from goat_mcp.core.context import AnswerNow, ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.progress import WorkNotices
 from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
@@ -40,6 +41,7 @@ from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # most gateways have none
     from goat_mcp.calls.extensions.extension_points import Steps
+    from goat_mcp.calls.long_calls import LongCalls
     from goat_mcp.calls.observability.call_metrics import CallMetrics
 
 MAX_CHARS = 30_000
@@ -77,6 +79,7 @@ class Pipeline:
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None
     metrics: CallMetrics | None = None
+    long_calls: LongCalls | None = None
     max_chars: int = MAX_CHARS
 
     @cached_property
@@ -94,7 +97,8 @@ class Pipeline:
         rule_name = name
         is_known = False
         error_code: str | None = str(ErrorCode.CANCELLED)
-        result = ToolResult()  # of a call that is cancelled
+        result = unfinished = ToolResult()  # of a call that is cancelled
+        refusal: UpstreamError | None = None
         with self.spill.used_by(ctx.principal):
             try:
                 # The settings that this session has changed.
@@ -120,7 +124,7 @@ class Pipeline:
                         if self.layers:
                             run = wrapped(self.layers, spec, ctx, run, self._refused)
                         result = await run(arguments)
-                        if self.with_mail is not None:
+                        if self.with_mail is not None and not permit.is_left:
                             result = await self.with_mail(spec, result, ctx)
                 result = await self._limited(spec, result, ctx)
                 error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
@@ -129,7 +133,8 @@ class Pipeline:
                 error_code = str(error.code)
             except UpstreamError as relayed:
                 error_code = str(relayed.code)
-                raise redacted_upstream_error(relayed, self.redactor) from None
+                refusal = redacted_upstream_error(relayed, self.redactor)
+                raise refusal from None
             except (Exception, SystemExit, asyncio.CancelledError) as bug:
                 if isinstance(bug, asyncio.CancelledError) and _is_cancelled():
                     raise
@@ -140,6 +145,8 @@ class Pipeline:
                 if self.metrics is not None:
                     elapsed_s = time.monotonic() - ctx.started_at_s
                     self.metrics.record(rule_name if is_known else None, elapsed_s, error_code)
+                if self.long_calls is not None and ctx.call_id in self.long_calls.by_call_id:
+                    self.long_calls.ended(ctx.call_id, None if result is unfinished else result, refusal)
                 record = partial(self._record_outcome, rule_name, arguments, ctx, error_code, result)
                 if not ctx.do_afterwards(ctx.call_id, record):
                     await record()
@@ -210,7 +217,7 @@ class Pipeline:
                 # Its time begins with its turn: one before it may have waited for a person.
                 ctx = replace(request.ctx, started_at_s=time.monotonic())
                 try:
-                    results[index] = await self.call(request.name, request.arguments, ctx, turn)
+                    results[index] = await self._attended_call(request, ctx, turn)
                 except UpstreamError as refused:  # this call's failure, and none of the others'
                     message = f"{refused.message} (JSON-RPC {refused.code})"
                     results[index] = error_result(ToolError(ErrorCode.UPSTREAM, message))
@@ -236,6 +243,19 @@ class Pipeline:
         return BatchOutcome(
             [results.get(index) or error_result(batch.not_run()) for index in range(len(requests))], batch.stopped_by
         )
+
+    async def _attended_call(self, request: CallRequest, ctx: ToolContext, turn: Turn) -> ToolResult:
+        """As `call`; one that takes long becomes a background task, as it would for a client."""
+        if self.long_calls is None:
+            return await self.call(request.name, request.arguments, ctx, turn)
+
+        async def call(leave: Leave) -> ToolResult:
+            def leave_client(call_id: str) -> AnswerNow | None:
+                return leave() if call_id == ctx.call_id else None
+
+            return await self.call(request.name, request.arguments, ctx.changed(leave_client=leave_client), turn)
+
+        return await self.long_calls.attended.run(call)
 
     def _check_visible(self, name: str, spec: ToolSpec, ctx: ToolContext) -> None:
         """Raises `ToolError` if the caller's rights, or its newest step, leave the tool out."""
@@ -266,7 +286,7 @@ class Pipeline:
     async def _limited(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
         limits = ResultLimits(spec, max_chars, self.spill)
-        if not limits.exceeded_by(result):
+        if result.is_relayed or not limits.exceeded_by(result):
             return result
         # Shielded: the work is done, and its caller may still be there to read of it.
         with anyio.CancelScope(shield=True):

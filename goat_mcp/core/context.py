@@ -12,7 +12,9 @@ from typing import Any, Protocol, TypeVar, cast
 from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.model import CallingModel, ChatModel
+from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import LOCAL, NO_LIMITS, Rights
+from goat_mcp.core.spec import ToolSpec
 
 T = TypeVar("T")
 
@@ -45,6 +47,36 @@ DoAfterwards = Callable[[str, Afterwards], bool]
 def nothing_afterwards(call_id: str, work: Afterwards) -> bool:
     """Of a call whose client waits for all of it."""
     return False
+
+
+AnswerNow = Callable[[ToolResult], Awaitable[None]]
+"""Gives the client its answer while the call goes on."""
+LeaveClient = Callable[[str], AnswerNow | None]
+"""From now on the client of the call with this id waits no more: what is returned answers it, and has to be called.
+None if it cannot be answered now, or nobody waits: then nothing has changed."""
+
+
+def stay_with_client(call_id: str) -> AnswerNow | None:
+    """Of a call whose caller waits for its result, however long that takes."""
+    return None
+
+
+def attended() -> bool:
+    """Of a call whose client waits for it: it has not been left."""
+    return False
+
+
+class Elsewhere(Protocol):
+    """Held while others work on the call."""
+
+    def __call__(self, runs: ToolSpec | None = None, /) -> AbstractContextManager[None]:
+        """`runs`: the tool, if an upstream runs it now. Such a call may become a background task."""
+        ...
+
+
+def here(runs: ToolSpec | None = None, /) -> AbstractContextManager[None]:
+    """Of a call that is counted wherever it is worked on."""
+    return nullcontext()
 
 
 async def no_progress(
@@ -91,7 +123,10 @@ class ToolContext:
     model_call_id: str = ""
     """The id that the model gave the call, where it is known. Models repeat theirs; `call_id` is ours, and unique."""
     started_at_s: float = field(default_factory=time.monotonic)
-    while_elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext
+    while_elsewhere: Elsewhere = here
+    leave_client: LeaveClient = stay_with_client
+    is_left: Callable[[], bool] = attended
+    """Whether the call goes on as a background task: nobody can be asked."""
     do_afterwards: DoAfterwards = nothing_afterwards
     """Leaves for later what the client need not wait for."""
     reads_tasks_of: str = ""

@@ -51,6 +51,7 @@ class ToolResult:
     `other` holds members of a relayed result that this class has no name for. `task_id`: the call goes on as this
     background task, and this result only says so; that of the call itself is in `TaskOutcome.result`. `upstream_task`
     is the same for a task of an upstream, which its client reads there.
+    `is_relayed`: it is the result of another call, has been limited as that, and is passed on whole.
     """
 
     content: tuple[Block, ...] = ()
@@ -63,6 +64,7 @@ class ToolResult:
     error_code: str | None = None
     task_id: str | None = None
     upstream_task: UpstreamTask | None = None
+    is_relayed: bool = False
 
     @property
     def text(self) -> str:

@@ -25,6 +25,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import with_html
@@ -47,7 +48,7 @@ from goat_mcp.server.handlers.resources import Resources, Subscriptions
 from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
 from goat_mcp.server.http.token import read_or_create_token
-from goat_mcp.server.plain_calls import PlainCalls
+from goat_mcp.server.plain_calls import PlainCalls, PlainContext
 from goat_mcp.server.requests import CallAsTask, Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.shared_bus import SharedBus
@@ -106,7 +107,7 @@ class Middleware:
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
     "MCP servers, named mcp__SERVER__TOOL. Paths are absolute; @ stands for the workspace root. Read a file before "
-    "you change it. Long commands become background tasks: read them with TaskOutput, end them with TaskStop."
+    "you change it. Long commands and calls become background tasks: read them with TaskOutput, end them with TaskStop."
 )
 INSTRUCTIONS_CHARS = 2_000
 """Hosts cut them there."""
@@ -277,17 +278,27 @@ class Adapter:
             lambda: preflight.definition_of(name, arguments, rights),
             lambda: preflight.only_reads(name, arguments, rights),
             self._as_task,
+            partial(self._answer_now, ctx, target),
         )
         if not isinstance(outcome, ToolResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and target == name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
+        return await self._answer(ctx, target, rights, outcome)
+
+    async def _answer_now(self, ctx: Context, target: str, handle: ToolResult) -> None:
+        """Answer a plain call that goes on."""
+        assert isinstance(ctx, PlainContext) and ctx.call.answer_now is not None
+        await ctx.call.answer_now(await self._answer(ctx, target, self._who.of(ctx).rights, handle))
+
+    async def _answer(self, ctx: Context, target: str, rights: Rights, outcome: ToolResult) -> dict[str, Any]:
+        """What travels."""
         outcome = await with_html(target, outcome)
         answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
         if is_plain_text(answer):
             return answer
         answer = sanitized_result(answer)
-        if self.gateway.catalog.of(rights).source_of(target) in (BUILTIN_SOURCE, None):
+        if not outcome.is_relayed and self.gateway.catalog.of(rights).source_of(target) in (BUILTIN_SOURCE, None):
             return answer
         return downgraded_result(answer, ctx.protocol_version)
 

@@ -50,6 +50,8 @@ class ClientChannel(ABC):
     _ctx: Context
     holds_the_request_open: ClassVar[bool]
     """Whether the client's call waits, and may time out, while it is asked."""
+    is_left = False
+    """Whether the call goes on as a background task: its stream has its last message."""
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -194,7 +196,7 @@ async def while_open(request: Any, channel: DirectChannel, call: Awaitable[T]) -
             await gone(request)
             if (streams := request.scope.get(STREAMS)) is not None:
                 await streams.until_abandoned()
-            if not channel.is_asking:
+            if not channel.is_asking and not channel.is_left:
                 scope.cancel()
 
         timer = loop.call_later(WATCHED_AFTER_S, lambda: watch.append(loop.create_task(cancel_when_gone())))

@@ -80,7 +80,11 @@ class FastCall:
         self.scope = cancel_scope()
         self.is_cancelled = False
         self.is_closed = False
+        self.is_left = False
+        """Whether the client has an answer already, and the call goes on as a background task."""
         self.connection_ended = False
+        self.answer_now: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+        """Sends the answer of a call that has been left; None if nothing can."""
         self._cancel_requested: anyio.Event | None = None
         self._call_id = ""
         self._afterwards: list[Afterwards] | None = None
@@ -125,8 +129,17 @@ class FastCall:
         for one in work or ():
             await one()
 
+    def leave(self) -> bool:
+        """Whether the call goes on without its client from now on: then `answer_now` is due."""
+        if self.answer_now is None or self.is_closed or self.is_cancelled or self.connection_ended:
+            return False
+        self.is_left = self.is_closed = True
+        return True
+
     def cancel(self) -> None:
         """The client wants no answer any more."""
+        if self.is_left:
+            return
         self.is_cancelled = True
         if self._cancel_requested is not None:
             self._cancel_requested.set()
@@ -141,6 +154,10 @@ class FastCall:
         self.connection_ended = True
         if not self.is_closed:
             self.scope.cancel()
+
+    @property
+    def protocol_version(self) -> str:
+        return self._known.connection.protocol_version
 
     @property
     def cancel_requested(self) -> anyio.Event:
@@ -217,14 +234,14 @@ class PlainCalls:
     async def answer(self, ctx: Context, params: CalledTool) -> dict[str, Any] | types.ErrorData:
         """The result or the error, as this client's revision has it."""
         try:
-            answer = self._wire(await self.call_tool(ctx, params), ctx.protocol_version)
+            answer = self.wire(await self.call_tool(ctx, params), ctx.protocol_version)
             if answer.get("resultType") == "input_required":
                 answer = await self._seal(ctx, _returning(answer))
         except Exception as problem:
             return handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
         return answer
 
-    def _wire(self, result: Any, version: str) -> dict[str, Any]:
+    def wire(self, result: Any, version: str) -> dict[str, Any]:
         """The result as this revision has it, and signed in the era that has that."""
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         answer = cast("dict[str, Any]", result) if isinstance(result, dict) else {}

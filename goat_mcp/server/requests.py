@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
+from goat_mcp.core.attended_work import AttendedWork, Leave
+from goat_mcp.core.context import AnswerNow, ToolContext, no_progress, nothing_afterwards, stay_with_client
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
@@ -20,7 +22,7 @@ from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
-from goat_mcp.server.plain_calls import PlainContext
+from goat_mcp.server.plain_calls import FastCall, PlainContext
 from goat_mcp.server.suspended_calls import Patience, Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
 
 _CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
@@ -66,6 +68,7 @@ class Requests:
         self._roots = ClientRoots()
         self._declared = DeclaredCapabilities()
         self._notices: dict[str, SessionNotices] = {}
+        self._attended = AttendedWork()
 
     async def converse(
         self,
@@ -75,26 +78,39 @@ class Requests:
         pin: Pin = no_pin,
         only_reads: Callable[[], bool] = may_change,
         as_task: AsTask[ParamsT] | None = None,
+        answer_now: AnswerNow | None = None,
     ) -> ToolResult | types.InputRequiredResult | TaskAnswer:
         """What the work returns; or a question, if the client has to come back with the answer (design D2).
 
         `only_reads`: whether it is known that the work changes nothing. `as_task`: how it can become a task, if the
-        client knows tasks.
+        client knows tasks. `answer_now` answers a plain call that goes on after that; any other work that may go on
+        returns early. None if the work may not.
 
         Raises `MCPError` for what an upstream answered as an error of its own.
         """
 
-        async def body(channel: ClientChannel) -> ToolResult:
-            context, client = self._context(ctx, channel)
+        async def body(channel: ClientChannel, leave: Leave | None = None) -> ToolResult:
+            context, client = self._context(ctx, channel, leave)
             try:
                 return await work(context)
             finally:
                 client.call_ended()
 
+        async def suspendable(call: SuspendedCall) -> ToolResult:
+            return await body(call, call.leave if answer_now is not None else None)
+
+        def direct(channel: DirectChannel) -> Awaitable[ToolResult]:
+            if answer_now is None:
+                return body(channel)
+            if isinstance(ctx, PlainContext):
+                return body(channel, partial(_leave_plain, ctx.call, answer_now))
+            return self._attended.run(lambda leave: body(channel, leave))
+
         try:
             if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-                direct = DirectChannel(ctx)
-                return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
+                channel = DirectChannel(ctx)
+                running = direct(channel)
+                return await (running if ctx.request is None else while_open(ctx.request, channel, running))
             caller = self._who.of(ctx)
             principal, owner, *_ = caller
             asked = ctx.session.client_capabilities
@@ -103,12 +119,12 @@ class Requests:
             if params.request_state is not None:
                 answers = params.input_responses or {}
                 return await self._suspended.resume(
-                    ctx, owner, principal, params.request_state, answers, body, pin=pin, only_reads=only_reads
+                    ctx, owner, principal, params.request_state, answers, suspendable, pin=pin, only_reads=only_reads
                 )
             if asked is None or not (asked.sampling or asked.elicitation or asked.roots):
-                return await body(DirectChannel(ctx))
+                return await direct(DirectChannel(ctx))
             rounds = 1 if brings_roots(ctx.params or {}) else 0
-            return await self._suspended.start(ctx, owner, principal, body, pin=pin, rounds_before=rounds)
+            return await self._suspended.start(ctx, owner, principal, suspendable, pin=pin, rounds_before=rounds)
         except UpstreamError as refused:
             raise relayed_error(refused) from None
         except ToolError as unknowable:
@@ -167,7 +183,9 @@ class Requests:
         caller = self._who.of(ctx)
         return ToolContext(call_id="", session_key=caller.session_key, principal=caller.principal, rights=caller.rights)
 
-    def _context(self, ctx: Context, channel: ClientChannel) -> tuple[ToolContext, ChannelClient]:
+    def _context(
+        self, ctx: Context, channel: ClientChannel, leave: Leave | None = None
+    ) -> tuple[ToolContext, ChannelClient]:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
         progress = RisingProgress(channel.report_progress) if wants_progress else no_progress
@@ -200,6 +218,7 @@ class Requests:
             wants_progress=wants_progress,
             ask=elicitor(channel, progress if wants_progress else None),
             host_model=HostModel(channel, sampling) if sampling is not None else None,
+            leave_client=partial(_leave, leave, channel, client, call_id) if leave is not None else stay_with_client,
             client_waits_since_s=(lambda: channel.round_started_s) if isinstance(channel, SuspendedCall) else None,
         )
         return context, client
@@ -228,6 +247,19 @@ class Requests:
         """Handler of `logging/setLevel`."""
         self._log_levels.set(self._session_key(ctx), params.level)
         return types.EmptyResult()
+
+
+def _leave_plain(call: FastCall, answer_now: AnswerNow) -> AnswerNow | None:
+    return answer_now if call.leave() else None
+
+
+def _leave(leave: Leave, channel: ClientChannel, client: ChannelClient, own_id: str, call_id: str) -> AnswerNow | None:
+    """Only for the call of the client itself, and none that it makes in turn."""
+    answer = leave() if call_id == own_id else None
+    if answer is not None:
+        channel.is_left = True
+        client.call_ended()
+    return answer
 
 
 def _answers_to_upstreams(ctx: Context) -> Mapping[str, Any]:

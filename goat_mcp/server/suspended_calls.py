@@ -21,6 +21,8 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from goat_mcp.core.context import AnswerNow
+from goat_mcp.core.result import ToolResult
 from goat_mcp.server.client_channel import (
     AnswerT,
     AskedEnough,
@@ -150,6 +152,8 @@ class SuspendedCall(ClientChannel):
         self.ended = anyio.Event()
         self.last_progress = ""
         """What it said of itself since its request was answered."""
+        self._instead: Done | None = None
+        """What its request is answered with while it goes on."""
         self._start_round(ctx)
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
@@ -258,6 +262,16 @@ class SuspendedCall(ClientChannel):
             message = f"the client has not answered within {QUESTION_KEPT_S:g} s"
             raise MCPError(types.INVALID_REQUEST, message) from None
 
+    def leave(self) -> AnswerNow | None:
+        """Go on without the request, which `AnswerNow` answers; None if it is over, or waits for an answer itself."""
+        if self.is_left or self.ended.is_set() or self.open_questions():
+            return None
+        return self._answer_now
+
+    async def _answer_now(self, result: ToolResult) -> None:
+        self._instead = Done(result)
+        self._wake.set()
+
     def resume(self, ctx: Context, answers: Mapping[str, Any]) -> None:
         """The client is back with answers; one it left out is asked for again."""
         self._start_round(ctx)
@@ -272,14 +286,16 @@ class SuspendedCall(ClientChannel):
             self._on_change()
 
     async def stopped(self) -> None:
-        """Wait until the call has ended or asks something."""
-        while not self.ended.is_set() and not self.open_questions():
+        """Wait until the call has ended, asks something, or has left its request."""
+        while not self.ended.is_set() and not self.open_questions() and self._instead is None:
             self._wake = anyio.Event()
             await self._wake.wait()
 
     async def next_stop(self) -> Done | dict[str, Question]:
         """As `stopped`: what it has returned, or asks. Raises what the call raised."""
         await self.stopped()
+        if self._instead is not None:
+            return self._instead
         if not self.ended.is_set():
             self._rounds += 1
             return self.open_questions()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from goat_mcp.commands.tasks import Task, TaskManager
+from goat_mcp.commands.tasks import Task, TaskManager, TaskOutcome
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import HEARTBEAT_S
-from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.result import FACTS_META_KEY, ToolResult, error_result, text_block, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
@@ -74,8 +75,23 @@ class TaskOutput(
             "exit_code": None if outcome is None else outcome.exit_code,
             "output_file": None if path is None else str(path),
         }
+        if outcome is not None and (whole := _result_of(outcome)) is not None:
+            return _under(", ".join(header), whole, facts)
         notices = [] if path is None else [f"output file: {path}"]
         return text_result(f"{', '.join(header)}\n{part.text or nothing}", facts=facts, notices=notices)
+
+
+def _result_of(outcome: TaskOutcome) -> ToolResult | None:
+    """What the call returned that became the task; None for work that is no call."""
+    if outcome.error is not None:
+        return error_result(ToolError(ErrorCode.UPSTREAM, outcome.reason))
+    return outcome.result
+
+
+def _under(header: str, result: ToolResult, facts: Mapping[str, Any]) -> ToolResult:
+    """The result as it is, with a line above it."""
+    content = (text_block(header), *result.content)
+    return replace(result, content=content, meta={**result.meta, FACTS_META_KEY: dict(facts)}, is_relayed=True)
 
 
 async def _wait(task: Task, timeout_s: float, ctx: ToolContext) -> None:

@@ -51,6 +51,8 @@ class TaskStop(
         if was_running:
             await self.tasks.stop(task)
             lines = [f"Stopped task {task.id} ({title})."]
+            if (outcome := task.work.outcome) is not None and outcome.reason:
+                notices.append(outcome.reason)
             unread = task.new_output(ctx.session_key, MAX_OUTPUT_CHARS).text
             if unread:
                 lines.append(unread)

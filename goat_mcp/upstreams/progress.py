@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
-from goat_mcp.core.context import Progress
+from goat_mcp.core.context import Progress, attended
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_lines_visible
 
@@ -23,10 +23,14 @@ REPORTS_AT_ONCE = 200.0
 
 @dataclass
 class ProgressRelay:
-    """One call's progress towards its client. Reports that do not rise are dropped, as the protocol wants."""
+    """One call's progress towards its client. Reports that do not rise are dropped, as the protocol wants.
+
+    `is_left`: whether nobody waits for the call any more, who would want signs of life.
+    """
 
     client: Progress
     heartbeat_s: float = HEARTBEAT_S
+    is_left: Callable[[], bool] = attended
     _highest: float | None = None
     _total: float | None = None
     _started_s: float = field(default_factory=time.monotonic)
@@ -45,8 +49,8 @@ class ProgressRelay:
         await self.client(progress, total, make_lines_visible(message) if message else message, meta=meta)
 
     async def beat(self) -> None:
-        """Until cancelled: speak whenever the upstream has been silent for a while."""
-        while True:
+        """Until cancelled, or the call is left: speak whenever the upstream has been silent for a while."""
+        while not self.is_left():
             now_s = time.monotonic()
             due_s = self._spoke_s + self.heartbeat_s
             if now_s < due_s:

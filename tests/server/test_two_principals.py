@@ -540,6 +540,7 @@ IN_MEMORY = {
     "state/todos:MemoryTodoStore._lists": "by workspace and principal",
     "state/todos:Todos._known": "by workspace and principal",
     "commands/tasks/manager:TaskManager._tasks": "by a random id; the principal is compared",
+    "calls/long_calls:LongCalls.by_call_id": "by a call's random id, for the call itself",
     "commands/tasks/manager:TaskManager._watchers": "by a random id; shown to nobody",
     "commands/tasks/held_work:HeldWork._held": "by a random id; shown to nobody",
     "server/replicas/task_takeover:TaskTakeover._waiting": "by a random id; the record names the principal",

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from goat_mcp.agents.agent_types import AgentType
     from goat_mcp.calls.approvals.asking import AsksPerson
     from goat_mcp.calls.batch import BatchOutcome
+    from goat_mcp.calls.concurrency_limiter import CallLimiter
     from goat_mcp.calls.hooks.session_events import SessionEvents
+    from goat_mcp.calls.long_calls import LongCalls
     from goat_mcp.calls.pipeline import CallRequest, Pipeline
     from goat_mcp.catalog.resource_catalog import ResourceCatalogs
     from goat_mcp.files.memory import Memories
@@ -137,6 +139,7 @@ class OnDemand:
             """The directory a command would begin in, as rules know it."""
             return s.directories.real_path(workdir or str(s.sessions.of(ctx.session_key).cwd or "@"))
 
+        slots = CallLimiter(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all)
         return Pipeline(
             catalog=self._catalog,
             permission=Permission(
@@ -155,7 +158,8 @@ class OnDemand:
                 _rules_command(settings),
             ),
             scheduler=Scheduler(),
-            slots=CallLimiter(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
+            slots=slots,
+            long_calls=self._long_calls(slots),
             audit=s.audit,
             spill=s.spill,
             telemetry=s.telemetry,
@@ -169,6 +173,14 @@ class OnDemand:
             with_mail=self._with_mail,
             max_chars=settings.output.max_chars,
         )
+
+    def _long_calls(self, slots: CallLimiter) -> LongCalls | None:
+        after_s = self._services.settings.tasks.after_s
+        if not after_s:
+            return None
+        from goat_mcp.calls.long_calls import LongCalls
+
+        return LongCalls(slots, self._catalog, self._services.tasks, after_s=after_s)
 
     def _asks_person(self) -> AsksPerson:
         from goat_mcp.calls.approvals.asking import FormOnly, QueuedApprovals

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -131,12 +132,19 @@ class HttpFastPath:
         response = FastResponse(send, session_id, session.events if is_resumable else None)
         call = SessionCall(message, session.known, response, session.questions)
         call.request = request
-        key = coerce_request_id(call.request_id)
-        session.running[key] = call
+        session.running[coerce_request_id(call.request_id)] = call
+
+        async def answer_now(answer: dict[str, Any]) -> None:
+            session.ended(call)
+            await self._answer_now(call, response, answer)
+
+        call.answer_now = answer_now
         try:
             answer = await self._run(call, response)
         finally:
-            del session.running[key]
+            session.ended(call)
+        if call.is_left:
+            return
         if call.is_cancelled:
             answer = types.ErrorData(code=REQUEST_CANCELLED, message="Request cancelled")
         if answer is None:
@@ -160,6 +168,7 @@ class HttpFastPath:
             response = FastResponse(send, None)
             call = FastCall(message["id"], message["params"], known, response)
             call.request = Request(scope, receive)
+            call.answer_now = partial(self._answer_now, call, response)
             await self._serve_alone(call, response)
 
     async def _serve_alone(self, call: FastCall, response: FastResponse) -> None:
@@ -177,10 +186,14 @@ class HttpFastPath:
             timer.cancel()
             for task in watch:
                 task.cancel()
-        if answer is None:
-            return  # the client is gone
+        if answer is None or call.is_left:
+            return  # the client is gone, or has its answer
         status = ERROR_CODE_HTTP_STATUS.get(answer.code, 200) if isinstance(answer, types.ErrorData) else 200
         await response.answer(answer_frame(call.request_id, answer), status)
+
+    async def _answer_now(self, call: FastCall, response: FastResponse, answer: dict[str, Any]) -> None:
+        wire = self.calls.wire(answer, call.protocol_version)
+        await response.answer(answer_frame(call.request_id, wire))
 
     async def _run(self, call: FastCall, response: FastResponse) -> dict[str, Any] | types.ErrorData | None:
         """The answer; None if the call was ended before it."""

@@ -104,6 +104,11 @@ class CallsOfSession:
             and coerce_request_id(message["id"]) not in self.running
         )
 
+    def ended(self, call: SessionCall) -> None:
+        """Its client has the answer, or will have none."""
+        if self.running.get(key := coerce_request_id(call.request_id)) is call:
+            del self.running[key]
+
     def takes(self, message: Mapping[str, Any]) -> bool:
         """Whether a message that is no call was about a call of ours, and is done with."""
         match message:

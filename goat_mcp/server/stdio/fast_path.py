@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -61,6 +62,7 @@ class FastPath:
         assert self._known is not None
         call = FastCall(message["id"], message["params"], self._known, writer)
         call.will_do_afterwards()
+        call.answer_now = partial(self._answer_now, call, writer)
         self._running[coerce_request_id(call.request_id)] = call
         # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
         self._tasks[call] = asyncio.get_running_loop().create_task(self._serve(call, writer))
@@ -100,7 +102,7 @@ class FastPath:
                 call.close()
                 if self._running.get(key := coerce_request_id(call.request_id)) is call:
                     del self._running[key]
-            if call.is_cancelled:
+            if call.is_cancelled or call.is_left:
                 return  # whoever cancels a call gets no answer to it
             if not call.connection_ended:
                 await self._send(call, answer, writer)
@@ -118,6 +120,11 @@ class FastPath:
             finally:
                 # Here, not in a callback of the task: that would cost another turn of the event loop.
                 del self._tasks[call]
+
+    async def _answer_now(self, call: FastCall, writer: FrameWriter, answer: dict[str, Any]) -> None:
+        if self._running.get(key := coerce_request_id(call.request_id)) is call:
+            del self._running[key]
+        await self._send(call, self._calls.wire(answer, call.protocol_version), writer)
 
     async def _send(self, call: FastCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter) -> None:
         if answer is None:

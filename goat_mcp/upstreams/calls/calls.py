@@ -129,7 +129,7 @@ class UpstreamCalls:
             )
         self._under_way += 1
         try:
-            with ctx.while_elsewhere():
+            with ctx.while_elsewhere(spec):
                 async with self._connection_for(ctx) as provider:
                     way = self._send if self._elicit_login is None else self._send_with_login
                     send = partial(way, provider, spec, arguments, ctx)
@@ -172,7 +172,7 @@ class UpstreamCalls:
 
         if ctx.reads_tasks_of == ctx.call_id:
             return task_result(self._config, spec, raw)
-        return await self.of_result(spec, await self.tasks.held(raw, ctx), ctx)
+        return await self.of_result(spec, await self.tasks.held(spec, raw, ctx), ctx)
 
     async def _send_with_login(
         self,
@@ -269,7 +269,7 @@ class UpstreamCalls:
         self, call: Callable[..., Awaitable[dict[str, Any]]], ctx: ToolContext, clock: CallClock
     ) -> dict[str, Any] | None:
         """The answer; None if the time of the call is over."""
-        relay = ProgressRelay(ctx.progress, self._heartbeat_s)
+        relay = ProgressRelay(ctx.progress, self._heartbeat_s, ctx.is_left)
 
         async def on_progress(
             progress: float, total: float | None, message: str | None, meta: Mapping[str, Any] | None = None

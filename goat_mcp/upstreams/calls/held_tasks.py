@@ -10,6 +10,7 @@ import anyio
 from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
 from goat_mcp.upstreams.calls.task_answers import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, task_id_in, task_members
 from goat_mcp.upstreams.calls.task_requests import TaskRequests
@@ -34,7 +35,7 @@ class UpstreamTasks:
             return {}
         return {key: roots_result(roots) for key, one in questions.items() if KIND_OF[one["method"]] == ROOTS}
 
-    async def held(self, created: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
+    async def held(self, spec: ToolSpec, created: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
         """The result that the task brings. If the caller gives up, so does the upstream, as far as it heeds that.
 
         Raises `ToolError`, and `UpstreamError` for a task that failed.
@@ -43,7 +44,7 @@ class UpstreamTasks:
         task_id = task_id_in(name, created.get("taskId"))
         state = task_members(name, created)
         try:
-            with ctx.while_elsewhere():
+            with ctx.while_elsewhere(spec):
                 while True:
                     await anyio.sleep(_poll_s(state))
                     state = await self.requests.get(task_id, ctx)

@@ -57,7 +57,7 @@ class Caller:
     """One call, in flight from entering to leaving: who made it, its clock, and its permits in the order of taking."""
 
     # Written out: a generator as a context costs three times as much, and every call has one of these.
-    __slots__ = ("_callers", "client", "clock", "is_asking", "permits", "session_key")
+    __slots__ = ("_callers", "client", "clock", "is_asking", "is_left", "permits", "session_key")
 
     def __init__(self, callers: Callers, ctx: ToolContext, clock: CallClock, permits: Sequence[LendablePermit]) -> None:
         self._callers = callers
@@ -66,6 +66,7 @@ class Caller:
         self.clock = clock
         self.permits = permits
         self.is_asking = False
+        self.is_left = ctx.is_left
 
     def __enter__(self) -> Caller:
         self._callers.begins(self)
@@ -227,8 +228,8 @@ class Callers:
         ]
         if not able:
             raise ClientRefused(_INVALID_REQUEST, "no call is in flight whose client can answer this")
-        # Of several of one client's any will do: the same person is asked.
-        return min(able, key=lambda each: each[0].is_asking)
+        # Of several of one client's any will do that it waits for: the same person is asked.
+        return min(able, key=lambda each: (each[0].is_left(), each[0].is_asking))
 
     def notified(self, method: str, params: Mapping[str, Any] | None) -> None:
         """A notification of the upstream; those that are not for clients are left alone."""
