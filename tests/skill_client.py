@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp import Client
 from pydantic import TypeAdapter
 
-_ANSWER: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_ANSWER: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 _OF_HOP = ("resultType", "ttlMs", "cacheScope")
 
 
