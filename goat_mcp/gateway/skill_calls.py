@@ -17,8 +17,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.calls.pipeline import Pipeline
-from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.resource_catalog import LIST_TTL_MS, ResourceCatalog
+from goat_mcp.catalog.resource_catalog import LIST_TTL_MS, ResourceCatalog, WhyHidden
 from goat_mcp.catalog.resource_tools import ResourceTool, reading_result, reading_spec
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import nobody_to_ask
@@ -62,7 +61,7 @@ class SkillCalls:
     """Failures of reads are results with `is_error`, as a tool's; `UpstreamError` is raised as it came."""
 
     pipeline: Pipeline
-    catalog: Catalog
+    why_hidden: Callable[[Rights], WhyHidden]
     own: Sequence[ServedSkill]
     upstreams: Upstreams
     resources_of: Callable[[Rights], ResourceCatalog]
@@ -181,9 +180,9 @@ class SkillCalls:
     # Who has what
 
     def _own(self, rights: Rights) -> Sequence[ServedSkill]:
-        """Those whose tools this client may know of."""
-        catalog = self.catalog.of(rights)
-        return [skill for skill in self.own if catalog.shows(skill.spec)]
+        """Those whose tools are there for this client, and not denied by a rule."""
+        why_hidden = self.why_hidden(rights)
+        return [skill for skill in self.own if not why_hidden(skill.spec)]
 
     def _sources(self, rights: Rights) -> Sequence[UpstreamSkills]:
         """Of the upstreams whose resources this client may read, in config order."""

@@ -314,7 +314,7 @@ class OnDemand:
             own, _ = served_skills(skills, self._services.directories.file_rules.hides)
         return SkillCalls(
             self.pipeline(),
-            self._catalog,
+            self._visibility.why_hidden,
             own,
             self._upstreams,
             self.resource_catalogs().of,
