@@ -215,7 +215,7 @@ async def test_what_the_tools_of_a_client_leave_out_is_no_skill_for_it(tmp_path:
     folder_of(tmp_path)
 
     denied = {"deny": ["skill__notes"]}
-    narrow: dict[str, Any] = {"profiles": {"narrow": denied}, "profile_of_client": {"guest": "narrow"}}
+    narrow: dict[str, Any] = {"profiles": {"narrow": {"tools": denied}}, "profile_of_client": {"guest": "narrow"}}
     for settings in ({"catalog": denied}, {"permissions": denied}, narrow):
         guest = Implementation(name="guest", version="1")
         async with connected(served(tmp_path, **settings), "2026-07-28", client_info=guest) as client:
