@@ -154,6 +154,7 @@ class Gateway:
             call_all=self.call_all,
             problems=self.problems,
             declared_types=self.declared.agent_types,
+            skills=lambda: self.declared.skills,
             has_queue=has_queue,
         )
 

@@ -45,6 +45,7 @@ from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.handlers.prompts import Prompts
 from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.handlers.resources import Resources, Subscriptions
+from goat_mcp.server.handlers.skills import SkillRequests
 from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
 from goat_mcp.server.http.token import read_or_create_token
@@ -210,6 +211,7 @@ class Adapter:
         self.server.extensions = {TASKS_EXTENSION: {}}
         if not own.alone:
             self.server.extensions[APPS_EXTENSION] = {"mimeTypes": [APP_MIME_TYPE]}
+            SkillRequests(self.gateway, self._requests).add_to(self.server)
         tasks.add_to(self.server)
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._requests.set_log_level)

@@ -35,6 +35,7 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.conformance.extension_logins import EXTENSION_LOGINS, extension_login
+from tests.conformance.skill_user import SKILL_STEPS
 from tests.conformance.targets import DIALECT, OPEN
 
 WITHIN_S = 50.0
@@ -153,6 +154,7 @@ STEPS: Mapping[str, Step] = {
     "http-standard-headers": _use_everything,
     "http-custom-headers": _call_as_told,
     "json-schema-2020-12-preservation": _echo_the_schema,
+    **SKILL_STEPS,
 }
 """What a user does in a scenario; in the others, call every tool there is."""
 

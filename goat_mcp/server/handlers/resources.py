@@ -22,6 +22,7 @@ from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.handlers.skills import reads_skill
 from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_contents, sanitized_answer
@@ -44,6 +45,8 @@ class Resources:
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         rights = self.requests.reader(ctx).rights
         own = [*self._own("entries"), *(app_entries() if rights.shows_apps else ())]
+        if self.gateway.on_demand.has_own_skills:
+            own += self.gateway.on_demand.skill_calls().listed_resources(rights)
         return await self.lists.page("resources", "resources", own, params, rights)
 
     async def templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
@@ -61,7 +64,8 @@ class Resources:
         if uri.startswith(OWN_URIS):
             raise no_such_resource(uri, ctx.protocol_version)
 
-        calls = self.gateway.on_demand.resource_calls()
+        is_skill = reads_skill(self.gateway, uri, self.requests.reader(ctx).rights)
+        calls = self.gateway.on_demand.skill_calls() if is_skill else self.gateway.on_demand.resource_calls()
         outcome = await self.requests.converse(ctx, params, lambda context: calls.read(uri, context))
         if not isinstance(outcome, ToolResult):
             return outcome

@@ -1,7 +1,7 @@
 """What may be shown and called of one upstream's definitions: trust on first use (design D12, PIN-1, R-UP-6).
 
-Kinds are `tool`, `prompt`, `template` and `instructions`; a definition is what the upstream sent, before anything of
-ours was done to it. What is pinned is in `PinLock`; when to list is the supervisor's business.
+Kinds are `tool`, `prompt`, `template`, `skill` and `instructions`; a definition is what the upstream sent, before
+anything of ours was done to it. What is pinned is in `PinLock`; when to list is the supervisor's business.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, PinnedDefinitions, ServerPins
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
-Kind = Literal["tool", "prompt", "template", "instructions"]
+Kind = Literal["tool", "prompt", "template", "skill", "instructions"]
 MAX_PINS = 20_000
 """Definitions of one upstream, waiting ones too. What comes after them is not shown: a lock must not grow for ever."""
 _NAMES_SHOWN = 10
