@@ -117,7 +117,7 @@ def cost_more_than(entries: Iterable[Mapping[str, Any]], budget: int) -> bool:
     return False
 
 
-CatalogMode = Literal["auto", "full", "search"]
+CatalogMode = Literal["auto", "full", "search", "code"]
 TOKEN_BUDGET = 20_000
 
 

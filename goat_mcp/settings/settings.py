@@ -30,6 +30,7 @@ from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_o
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.processes.computing.script_options import CodeOptions
 from goat_mcp.settings.identity import IdentitySettings
 from goat_mcp.state.options import StateOptions
 from goat_mcp.state.replicas.options import ReplicaOptions
@@ -152,6 +153,7 @@ class Settings(SandboxOptions):
     search: SearchLimits = default_part()
     web: WebOptions = default_part()
     agent: AgentOptions = default_part()
+    code: CodeOptions = default_part()
     catalog: CatalogSettings = default_part()
     profiles: Mapping[ProfileName, ProfileOptions] = {}
     profile: str = ""

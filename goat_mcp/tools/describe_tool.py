@@ -12,6 +12,7 @@ from goat_mcp.catalog.search import CatalogSearch
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import DESCRIBE_TOOL
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
@@ -29,7 +30,7 @@ class DescribeTool(
     BuiltinTool[DescribeToolInput],
     side_effect=SideEffect.NONE,
     toolset="meta",
-    name="describe_tool",
+    name=DESCRIBE_TOOL,
     title="Describe a tool",
 ):
     """Show a tool's whole definition: description, input and output schema, hints. Name it as search_tools does."""
