@@ -73,7 +73,8 @@ class CatalogSettings(SettingsPart):
     `toolsets` are all that are on; if they are optional ones of ours only, they are on beside the default ones.
 
     `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
-    all would cost more than `token_budget` (`auto`). `share`: whose process all sessions of the user share: upstreams
+    all would cost more than `token_budget` (`auto`); or whether all tools are for scripts of `run_script` and found by
+    search (`code`). `always_listed` are those that are in the list all the same. `share`: whose process all sessions of the user share: upstreams
     whose entries say so (`named`), or also those that are known to speak 2026-07-28 (`stateless`).
     """
 
@@ -83,6 +84,7 @@ class CatalogSettings(SettingsPart):
     presets: Mapping[str, Names] = {}
     mode: CatalogMode = "auto"
     token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
+    always_listed: Names = ()
     schema_dialect: DialectName = DEFAULT_DIALECT
     name_cap: int = Field(default=NAME_CAP, ge=32, le=128)
     share: ShareSetting = "named"

@@ -132,7 +132,7 @@ class _Calls:
 def _plain(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Arguments as JSON has them: whatever else a script may hold is refused."""
     try:
-        text = json.dumps(arguments)
+        text = json.dumps(arguments, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as problem:
         raise CallFailed(f"{ErrorCode.INPUT}: arguments are JSON data: {str(problem)[:200]}") from None
     if len(text) > MAX_ARGUMENTS_CHARS:
