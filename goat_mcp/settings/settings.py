@@ -74,8 +74,10 @@ class CatalogSettings(SettingsPart):
 
     `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
     all would cost more than `token_budget` (`auto`); or whether all tools are for scripts of `run_script` and found by
-    search (`code`). `always_listed` are those that are in the list all the same. `share`: whose process all sessions of the user share: upstreams
-    whose entries say so (`named`), or also those that are known to speak 2026-07-28 (`stateless`).
+    search (`code`). `always_listed` are those that are in the list all the same.
+
+    `share`: whose process all sessions of the user share: upstreams whose entries say so (`named`), or also those that
+    are known to speak 2026-07-28 (`stateless`).
     """
 
     allow: Names | None = None
