@@ -236,14 +236,15 @@ async def test_a_worker_that_is_killed_ends_its_script_and_no_other(tmp_path: Pa
 
 async def test_a_client_that_cancels_ends_the_worker_and_the_calls(tmp_path: Path) -> None:
     waits = FakeTool(spec("waits", SideEffect.NONE), text_result("done"), release=anyio.Event())
+    running: psutil.Process | None = None
     async with scripts(tmp_path, waits) as s:
         async with anyio.create_task_group() as group:
             group.start_soon(s.run, "await waits()")
             await waits.started.wait()
             running = worker()
-            assert running is not None
             group.cancel_scope.cancel()
 
+        assert running is not None
         with anyio.fail_after(10):
             await anyio.to_thread.run_sync(running.wait, 10)
         assert s.gateway.pipeline.slots.running() == 0
@@ -254,14 +255,15 @@ async def test_a_client_that_cancels_ends_the_worker_and_the_calls(tmp_path: Pat
 
 async def test_a_client_that_cancels_ends_a_script_that_computes(tmp_path: Path) -> None:
     begun = fake("begun")
+    running: psutil.Process | None = None
     async with scripts(tmp_path, begun) as s:
         async with anyio.create_task_group() as group:
             group.start_soon(s.run, "await begun()\nwhile True:\n    pass")
             await begun.started.wait()
             running = worker()
-            assert running is not None
             group.cancel_scope.cancel()
 
+        assert running is not None
         with anyio.fail_after(10):
             await anyio.to_thread.run_sync(running.wait, 10)
         assert await goes_on(s)
