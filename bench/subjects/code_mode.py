@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from statistics import median
 
 from bench.report import Bar, Row
@@ -12,6 +13,7 @@ from bench.workbench import CannotMeasure, Workbench
 
 CALLS = 10
 ANSWER_BYTES = 50_000
+LINE_NUMBER_CHARS = 8
 TOKENS_BAR = 0.10
 ADDED_BAR_MS = 30.0
 CHARS_PER_TOKEN = 4
@@ -19,10 +21,11 @@ CHARS_PER_TOKEN = 4
 
 def measure(bench: Workbench) -> list[Row]:
     folder = bench.folder("workspace")
-    line = "an order of the shop, its number, and what was paid for it: 12.50\n"
+    line = "an order of the shop, its number, and what was paid for it. " * 10 + "12.50\n"
+    lines = ANSWER_BYTES // (len(line) + LINE_NUMBER_CHARS)
     paths = [str(folder / f"orders{number}.txt") for number in range(CALLS)]
-    for number, path in enumerate(paths):
-        (folder / f"orders{number}.txt").write_text(line * (ANSWER_BYTES // len(line)), encoding="utf-8")
+    for path in paths:
+        Path(path).write_text(line * lines, encoding="utf-8")
     script = (
         f"found = 0\nfor path in {paths!r}:\n"
         "    text = await Read(file_path=path)\n    found += text.count('12.50')\nfound"
@@ -32,7 +35,7 @@ def measure(bench: Workbench) -> list[Row]:
         client.open()
         answers = [client.call("Read", {"file_path": path}) for path in paths]
         answer = client.call("run_script", {"script": script})
-        if str(CALLS * (ANSWER_BYTES // len(line))) not in answer:
+        if answer != str(CALLS * lines):
             raise CannotMeasure(f"the script answered {answer[:200]}")
         direct_ms: list[float] = []
         script_ms: list[float] = []
