@@ -1,4 +1,4 @@
-"""Ten answers of nearly 50 KB, of which one number is wanted: one script against ten calls. Tokens are characters / 4."""
+"""Ten answers of nearly 50 KB, of which one number is wanted: one script against ten calls. Tokens: characters / 4."""
 
 from __future__ import annotations
 
