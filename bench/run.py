@@ -23,6 +23,7 @@ SUBJECTS: Mapping[str, str] = {
     "startup": "process start to tools/list, and memory, against a bare SDK server and others",
     "ten_windows": "memory of a second window, and ten windows with the same ten upstreams",
     "definitions": "tokens of the built-in definitions",
+    "code_mode": "10 calls with nearly 50 KB answers in one script, against calls one by one",
     "read": "Read of 2,000 lines against an SDK echo tool",
     "grep": "Grep over 52,000 files against rg",
     "glob": "Glob over 52,000 files against rg --files",

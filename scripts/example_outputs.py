@@ -136,7 +136,7 @@ async def _world(folder: Path) -> AsyncGenerator[World]:
             settings = {
                 "workspace": [str(project)],
                 "upstreams": [str(servers)],
-                "catalog": {"toolsets": ["goa"]},
+                "catalog": {"toolsets": ["goa", "code"]},
                 "sandbox": "off",
                 "web": {
                     "allow_hosts": [f"127.0.0.1:{pages.port}"],

@@ -107,6 +107,7 @@ class Catalog:
         self._generation = -1
         self._tools: dict[str, AnyTool] = {}
         self._deferred: dict[str, AnyTool] = {}
+        self._unlisted: frozenset[str] = frozenset()
         self._listed: dict[str, ListedTool] = {}
         self._listing: list[dict[str, Any]] = []
 
@@ -202,7 +203,7 @@ class Catalog:
             tool
             for name, tool in self._tools.items()
             if rights.permits(tool.spec.rule_name, tool.spec.name)
-            and (name not in self._deferred or rights.allowed is not None)
+            and (name not in self._unlisted or rights.allowed is not None)
         )
 
     def for_models(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
@@ -326,18 +327,21 @@ class Catalog:
         tools = self._admitted(snapshot)
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
         # Hosts look in the list for a tool with a document: it is there whatever it costs (ERA-7).
-        upstream = {
-            name: tool for name, tool in own.items() if tool.spec.toolset == "upstream" and not has_app(tool.spec.meta)
+        deferred = {
+            name: tool for name, tool in own.items() if self._deferral.defers(tool.spec) and not has_app(tool.spec.meta)
         }
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
-        if self._deferral.applies(entries.values(), has_upstream_tools=bool(upstream)):
-            self._tools, self._deferred = tools, upstream
+        if self._deferral.applies(entries.values(), saves=bool(deferred)):
+            not_needed = {name for name, tool in tools.items() if not self._deferral.is_needed(tool.spec)}
+            self._tools, self._deferred, self._unlisted = tools, deferred, frozenset(deferred.keys() | not_needed)
             self._listing = [
-                entries.get(name) or _entry(tool, upstream) for name, tool in tools.items() if name not in upstream
+                entries.get(name) or _entry(tool, deferred)
+                for name, tool in tools.items()
+                if name not in self._unlisted
             ]
         else:
-            self._tools, self._deferred = own, {}
+            self._tools, self._deferred, self._unlisted = own, {}, frozenset()
             self._listing = list(entries.values())
         self._generation = generation
 
@@ -358,7 +362,7 @@ def _entry(tool: AnyTool, deferred: dict[str, AnyTool]) -> dict[str, Any]:
     entry = tool.spec.wire()
     if tool.spec.toolset != "meta" or tool.spec.name != SEARCH_TOOLS:
         return entry
-    counts = Counter(server_of(other.spec) for other in deferred.values())
+    counts = Counter(filter(None, (server_of(other.spec) for other in deferred.values())))
     named = ", ".join(f"{server} ({count})" for server, count in list(counts.items())[:_NAMED_SERVERS])
     more = f" and {len(counts) - _NAMED_SERVERS} more" if len(counts) > _NAMED_SERVERS else ""
     servers = f"Servers (tools): {named}{more}." if counts else "No server has tools now."

@@ -15,7 +15,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, StringConstraints
 
 from goat_mcp.catalog.schemas.dialects import DialectName
-from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, SHIPPED_PREFIX, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import (
+    DESCRIBE_TOOL,
+    RESOURCE_PREFIX,
+    SEARCH_TOOLS,
+    SEPARATOR,
+    SHIPPED_PREFIX,
+    TOOLSET_PREFIX,
+    UPSTREAM_PREFIX,
+)
 from goat_mcp.core.settings_part import Names, SettingsPart, default_part
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, SHIPPED_TOOLSETS, Toolset, ToolSpec
@@ -117,22 +125,34 @@ def cost_more_than(entries: Iterable[Mapping[str, Any]], budget: int) -> bool:
     return False
 
 
-CatalogMode = Literal["auto", "full", "search"]
+CatalogMode = Literal["auto", "full", "search", "code"]
 TOKEN_BUDGET = 20_000
 
 
 class DeferredListing(NamedTuple):
-    """`auto` defers what costs more than the budget, `full` nothing, `search` always."""
+    """`auto` defers upstream tools if they cost more than the budget, `full` nothing, `search` always. `code` defers
+    ours too: scripts call them. `always` holds labels of what is listed in any mode."""
 
     mode: CatalogMode = "auto"
     token_budget: int = TOKEN_BUDGET
+    always: frozenset[str] = frozenset()
 
-    def applies(self, entries: Iterable[Mapping[str, Any]], *, has_upstream_tools: bool) -> bool:
+    def applies(self, entries: Iterable[Mapping[str, Any]], *, saves: bool) -> bool:
         """`entries` are those of the whole catalog, without meta-tools: what listing it would cost."""
         if self.mode != "auto":
-            return self.mode == "search"
+            return self.mode != "full"
         # Our own tools are always listed: where there are no others, nothing would be saved.
-        return has_upstream_tools and cost_more_than(entries, self.token_budget)
+        return saves and cost_more_than(entries, self.token_budget)
+
+    def defers(self, spec: ToolSpec) -> bool:
+        """Where it applies: whether this tool is left out of the list, and found by search."""
+        if spec.toolset == "meta" or (self.always and labels_of(spec) & self.always):
+            return False
+        return spec.toolset not in ("code", "apps") if self.mode == "code" else spec.toolset == "upstream"
+
+    def is_needed(self, spec: ToolSpec) -> bool:
+        """Where it applies: whether this meta-tool is listed. Who has scripts calls nothing by `call_tool`."""
+        return self.mode != "code" or spec.toolset != "meta" or spec.name in (SEARCH_TOOLS, DESCRIBE_TOOL)
 
 
 class ProfileTools(SettingsPart):

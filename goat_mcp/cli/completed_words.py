@@ -124,7 +124,7 @@ def profiles(ctx: click.Context) -> Iterable[str]:
 def toolsets(ctx: click.Context) -> Iterable[str]:
     from goat_mcp.core.spec import DEFAULT_TOOLSETS
 
-    return (*DEFAULT_TOOLSETS, "base", "goa", "teams")
+    return (*DEFAULT_TOOLSETS, "base", "code", "goa", "teams")
 
 
 def commands(ctx: click.Context) -> Iterable[str]:

@@ -33,6 +33,7 @@ _HASH_CHARS = 8
 
 SEARCH_TOOLS, CALL_TOOL, CALL_TOOL_READONLY = "search_tools", "call_tool", "call_tool_readonly"
 """Meta-tools that the catalog and the pipeline treat in a way of their own (DEF-2)."""
+DESCRIBE_TOOL, RUN_SCRIPT = "describe_tool", "run_script"
 
 CLAUDE_CODE_ALIASES = {"Task": "Agent", "FileRead": "Read", "FileWrite": "Write", "FileEdit": "Edit"}
 GOA_ALIASES = {

@@ -20,6 +20,7 @@ Toolset = Literal[
     "mcp",
     "notebook",
     "teams",
+    "code",
     "goa",
     "base",
     "manifests",
@@ -45,7 +46,7 @@ DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
 """Those that are on without being named (design D9)."""
 SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
 """Those of the declared tools that ship with us."""
-OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", *SHIPPED_TOOLSETS})
+OPTIONAL_TOOLSETS: frozenset[str] = frozenset({"teams", "code", *SHIPPED_TOOLSETS})
 """Those of ours that somebody has to name."""
 DECLARED_TOOLSETS: tuple[Toolset, ...] = (*SHIPPED_TOOLSETS, "manifests")
 """Those whose tools are exports of declared resources."""

@@ -31,6 +31,7 @@ from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_o
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, OPTIONAL_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
 from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.processes.computing.script_options import CodeOptions
 from goat_mcp.settings.identity import IdentitySettings
 from goat_mcp.state.options import StateOptions
 from goat_mcp.state.replicas.options import ReplicaOptions
@@ -73,8 +74,11 @@ class CatalogSettings(SettingsPart):
     `toolsets` are all that are on; if they are optional ones of ours only, they are on beside the default ones.
 
     `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
-    all would cost more than `token_budget` (`auto`). `share`: whose process all sessions of the user share: upstreams
-    whose entries say so (`named`), or also those that are known to speak 2026-07-28 (`stateless`).
+    all would cost more than `token_budget` (`auto`); or whether all tools are for scripts of `run_script` and found by
+    search (`code`). `always_listed` are those that are in the list all the same.
+
+    `share`: whose process all sessions of the user share: upstreams whose entries say so (`named`), or also those that
+    are known to speak 2026-07-28 (`stateless`).
     """
 
     allow: Names | None = None
@@ -83,6 +87,7 @@ class CatalogSettings(SettingsPart):
     presets: Mapping[str, Names] = {}
     mode: CatalogMode = "auto"
     token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
+    always_listed: Names = ()
     schema_dialect: DialectName = DEFAULT_DIALECT
     name_cap: int = Field(default=NAME_CAP, ge=32, le=128)
     share: ShareSetting = "named"
@@ -154,6 +159,7 @@ class Settings(SandboxOptions):
     search: SearchLimits = default_part()
     web: WebOptions = default_part()
     agent: AgentOptions = default_part()
+    code: CodeOptions = default_part()
     catalog: CatalogSettings = default_part()
     profiles: Mapping[ProfileName, ProfileOptions] = {}
     profile: str = ""

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.catalog.script_functions import script_functions
 from goat_mcp.catalog.search import CatalogSearch
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import DESCRIBE_TOOL, RUN_SCRIPT
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
@@ -29,7 +31,7 @@ class DescribeTool(
     BuiltinTool[DescribeToolInput],
     side_effect=SideEffect.NONE,
     toolset="meta",
-    name="describe_tool",
+    name=DESCRIBE_TOOL,
     title="Describe a tool",
 ):
     """Show a tool's whole definition: description, input and output schema, hints. Name it as search_tools does."""
@@ -40,7 +42,8 @@ class DescribeTool(
     search: CatalogSearch
 
     async def execute(self, input: DescribeToolInput, ctx: ToolContext) -> ToolResult:
-        spec = self.catalog.of(ctx.rights).resolve(input.name).spec
+        catalog = self.catalog.of(ctx.rights)
+        spec = catalog.resolve(input.name).spec
         if not self.search.shows(spec, ctx):
             raise ToolError(
                 ErrorCode.PERMISSION,
@@ -48,4 +51,10 @@ class DescribeTool(
                 "Search for another tool.",
                 facts={"tool": spec.rule_name},
             )
-        return text_result(json.dumps({**spec.wire(), "risk": spec.risk.name.lower()}, ensure_ascii=False))
+        shown = {**spec.wire(), "risk": spec.risk.name.lower()}
+        if RUN_SCRIPT in catalog.shown():
+            functions = script_functions(self.catalog, ctx.rights)
+            name = next((name for name, other in functions.items() if other.name == spec.name), None)
+            if name is not None and name != spec.name:
+                shown["functionInScripts"] = name
+        return text_result(json.dumps(shown, ensure_ascii=False))

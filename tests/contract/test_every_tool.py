@@ -10,7 +10,7 @@ import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.rule import Call
-from goat_mcp.catalog.builtin_contracts import app_contracts, meta_contracts
+from goat_mcp.catalog.builtin_contracts import app_contracts, builtin_contracts, meta_contracts
 from goat_mcp.catalog.filter import TEAMS_VARIABLE
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.context import ToolContext
@@ -188,7 +188,7 @@ def test_each_file_of_the_tools_folder_is_one_tool_and_named_after_it() -> None:
     folder = Path(str(goat_mcp.tools.__file__)).parent
     files = {file.stem for file in folder.glob("*.py")} - {"__init__"}
 
-    assert files == {_snake_case(tool.spec.name) for tool in TOOLS} | {
+    assert files == {_snake_case(spec.name) for spec in builtin_contracts()} | {
         spec.name for spec in (*meta_contracts(), *app_contracts())
     }
 

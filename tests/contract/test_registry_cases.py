@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.catalog.builtin_contracts import builtin_names
+from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from tests.server.test_adapter import both_eras, connected, gateway
 
 pytestmark = pytest.mark.anyio
@@ -54,5 +54,7 @@ async def test_reg_003_the_list_is_one_that_every_host_takes(
     assert 0 < len(instructions.encode()) <= MAX_BYTES
     assert all(0 < len((tool.description or "").encode()) <= MAX_BYTES for tool in tools)
     assert [name for name in names if not NAME.fullmatch(name)] == []
-    assert names == [tool.name for tool in again] == list(builtin_names())
+    assert (
+        names == [tool.name for tool in again] == [spec.name for spec in builtin_contracts() if spec.toolset != "code"]
+    )
     assert not [wire for wire in wires if {"anyOf", "oneOf", "allOf", "$ref"} & set(wire["inputSchema"])]

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.catalog.script_functions import script_functions
 from goat_mcp.catalog.search import CatalogSearch
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.resources import McpResources
 from goat_mcp.core.rights import Rights
@@ -22,6 +24,7 @@ from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.gateway.build.services import Services
+from goat_mcp.processes.computing.script_sandbox import ScriptSandbox
 from goat_mcp.state.directory import search_priority_files
 from goat_mcp.tools.agent import Agent
 from goat_mcp.tools.ask_user_question import AskUserQuestion
@@ -38,6 +41,8 @@ from goat_mcp.tools.list_mcp_resources import ListMcpResources
 from goat_mcp.tools.notebook_edit import NotebookEdit
 from goat_mcp.tools.read import Read
 from goat_mcp.tools.read_mcp_resource import ReadMcpResource
+from goat_mcp.tools.run_script import CallTool as CallInner
+from goat_mcp.tools.run_script import RunScript
 from goat_mcp.tools.search_tools import SearchTools
 from goat_mcp.tools.send_message import SendMessage
 from goat_mcp.tools.show_approvals import PrincipalApprovals, ShowApprovals
@@ -82,6 +87,8 @@ class _Parts:
     services: Services
     agents: Callable[[], GatewayAgents]
     upstream_resources: Callable[[Rights], McpResources]
+    catalog: Catalog
+    call: CallInner
 
     @cached_property
     def engine(self) -> SearchEngine:
@@ -98,6 +105,10 @@ class _Parts:
 
     def teams(self) -> TeamCoordinator:
         return self.agents().teams
+
+    def functions_of(self, ctx: ToolContext) -> Mapping[str, str]:
+        """The tools that a script of this call can call, by the names of their functions."""
+        return {name: spec.name for name, spec in script_functions(self.catalog, ctx.rights).items()}
 
 
 _BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinTool[Any]]] = {
@@ -135,6 +146,9 @@ _BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinT
     TeamCreate: lambda s, parts: TeamCreate(parts.teams),
     SendMessage: lambda s, parts: SendMessage(parts.teams),
     TeamDelete: lambda s, parts: TeamDelete(parts.teams),
+    RunScript: lambda s, parts: RunScript(
+        ScriptSandbox(s.settings.code), parts.functions_of, parts.call, s.settings.code.max_calls
+    ),
 }
 """Every built-in tool, in the order of the list (Goat's), with the services it needs. A new tool is one line here."""
 TOOL_CLASSES = tuple(_BUILDERS)
@@ -144,9 +158,11 @@ def build_tools(
     services: Services,
     agents: Callable[[], GatewayAgents],
     upstream_resources: Callable[[Rights], McpResources],
+    catalog: Catalog,
+    call: CallInner,
 ) -> Sequence[AnyTool]:
-    """Every built-in tool, in the order of the list. `agents` are loaded when one is needed."""
-    parts = _Parts(services, agents, upstream_resources)
+    """Every built-in tool, in the order of the list. `agents` are loaded when one is needed. `call`: of a script."""
+    parts = _Parts(services, agents, upstream_resources, catalog, call)
     return tuple(build(services, parts) for build in _BUILDERS.values())
 
 

@@ -228,11 +228,21 @@ class OnDemand:
             self._services,
             self.agents,
             lambda rights: self._upstreams.resources(self._visibility.listed_with_reason(rights)),
+            self._catalog,
+            self._call_of_script,
         )
         found_by_search = meta_tools(self._catalog, lambda spec: self._services.rules.now().denies_tool(spec))
         s = self._services
         shown_as_apps = app_tools(self._catalog, ApprovalsOfPrincipal(s.state, s.redactor, s.telemetry))
         return {tool.spec.name: tool for tool in (*tools, *found_by_search, *shown_as_apps)}
+
+    async def _call_of_script(
+        self, name: str, arguments: Mapping[str, Any], ctx: ToolContext
+    ) -> tuple[ToolResult, bool]:
+        from goat_mcp.calls.pipeline import CallRequest
+
+        outcome = await self._call_all([CallRequest(name, arguments, ctx)])
+        return outcome.results[0], outcome.stopped_by is not None
 
     def commands_run_unasked(self, session_key: str, principal: str) -> bool:
         """What the sandbox's default depends on (`RunsUnasked`)."""

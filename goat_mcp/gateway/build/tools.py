@@ -103,13 +103,25 @@ class ToolSelection:
         )
 
     def deferral(self) -> DeferredListing:
-        return DeferredListing(self._chosen.mode, self._chosen.token_budget)
+        """Raises `BrokenSettings` for a name that nobody knows."""
+        always = self._chosen.always_listed
+        if not always:
+            return DeferredListing(self._chosen.mode, self._chosen.token_budget)
+        from goat_mcp.catalog.presets import BrokenSelection
+
+        try:
+            labels = self._selections().labels(always)
+        except BrokenSelection as broken:
+            raise BrokenSettings(f"catalog.always_listed: {broken}", "Fix it and start again.") from None
+        return DeferredListing(self._chosen.mode, self._chosen.token_budget, labels)
 
     def filter(self) -> CatalogFilter:
         """What a client may see. Raises `BrokenSettings` for a name that nobody knows."""
         chosen = self._chosen
         toolsets, also_on = self._split(chosen.toolsets, "catalog.toolsets")
         toolsets = _with_teams(toolsets)
+        if chosen.mode == "code" and "code" not in toolsets:
+            toolsets = (*toolsets, "code")
         if chosen.allow is None and not chosen.deny and not chosen.presets and not self._for_many:
             return CatalogFilter(toolsets=toolsets, also_on=also_on)
         from goat_mcp.catalog.presets import BrokenSelection

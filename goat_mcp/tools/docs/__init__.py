@@ -119,7 +119,7 @@ def long_doc(name: str) -> str:
     """The hand-written part; empty if there is none."""
     file = _FOLDER / f"{name}.md"
     # A name of an upstream's tool never becomes a path.
-    return file.read_text(encoding="utf-8").strip() if re.fullmatch(r"[A-Za-z]+", name) and file.is_file() else ""
+    return file.read_text(encoding="utf-8").strip() if re.fullmatch(r"[A-Za-z_]+", name) and file.is_file() else ""
 
 
 def _quoted(text: str) -> str:

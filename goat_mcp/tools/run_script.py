@@ -1,0 +1,179 @@
+"""run_script: one script over many tools, of which only what it prints or returns reaches the model (design/0044)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
+from goat_mcp.core.elicitation import Answer, Form
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import RUN_SCRIPT
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import Hints, SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.processes.computing.script_sandbox import CallFailed, Function, ScriptSandbox
+
+MAX_SCRIPT_CHARS = 100_000
+MAX_ARGUMENTS_CHARS = 4 * 1024 * 1024
+RESULT_CHARS = 1_000_000
+"""Of one tool's result inside a script (`output.max_chars` is for what a model reads)."""
+AT_A_TIME = 8
+"""Calls of one script that run side by side. More of them wait: the limiter would refuse a flood."""
+
+CallTool = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[ToolResult, bool]]]
+"""One call through the pipeline: its result, and whether whoever refused it wants nothing else started."""
+
+
+class RunScriptInput(ToolInput):
+    aliases: ClassVar[Mapping[str, str]] = {"code": "script", "source": "script", "python": "script"}
+    text_fields: ClassVar[frozenset[str]] = frozenset({"script"})
+
+    script: str = Field(min_length=1, max_length=MAX_SCRIPT_CHARS)
+
+
+@dataclass(frozen=True)
+class RunScript(
+    BuiltinTool[RunScriptInput],
+    side_effect=SideEffect.NONE,
+    toolset="code",
+    name=RUN_SCRIPT,
+    title="Run a script over tools",
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+):
+    """Run Python that calls tools; only what it prints and its last expression's value come back to you.
+
+    Each tool is an async function: `await Read(file_path="/x")`; several at once with asyncio.gather. In a name, `_`
+    stands for what Python does not allow. A function returns the tool's data (dict, list or text) and raises
+    RuntimeError if the call fails. Use it to chain calls, and to filter or count long results. No files, network,
+    classes' magic or packages beside json, re, math, datetime and asyncio. Each call is judged as one of your own.
+    """
+
+    examples = (
+        ToolExample(
+            "Count, in place of reading it all",
+            {"script": 'text = await Read(file_path="/home/me/project/src/main.py")\ntext.count("line_")'},
+        ),
+        ToolExample(
+            "Several at once",
+            {
+                "script": "import asyncio\n"
+                'found = await asyncio.gather(*[Glob(pattern=one) for one in ["*.py", "src/*.ts"]])\n'
+                "[len(one.splitlines()) for one in found]"
+            },
+        ),
+    )
+
+    sandbox: ScriptSandbox
+    functions_of: Callable[[ToolContext], Mapping[str, str]]
+    call: CallTool
+    max_calls: int
+
+    async def execute(self, input: RunScriptInput, ctx: ToolContext) -> ToolResult:
+        calls = _Calls(self.call, ctx, self.max_calls)
+        functions: dict[str, Function] = {
+            name: partial(calls.make, tool) for name, tool in self.functions_of(ctx).items()
+        }
+        outcome = await self.sandbox.run(input.script, functions)
+        shown = _shown(outcome.value, outcome.printed)
+        text = "\n".join(part for part in (outcome.printed.rstrip("\n"), shown) if part)
+        return text_result(text or "(the script printed nothing and has no last value)", facts={"calls": calls.made})
+
+
+class _Calls:
+    """The calls that one script makes, as calls of whoever runs it."""
+
+    def __init__(self, call: CallTool, ctx: ToolContext, max_calls: int) -> None:
+        self._call = call
+        self._ctx = ctx
+        self._max_calls = max_calls
+        self._slots = asyncio.Semaphore(AT_A_TIME)
+        self._is_stopped = False
+        self.made = 0
+
+    async def make(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """The data of its result. Raises `CallFailed`, with the error's code first."""
+        arguments = _plain(arguments)
+        if self.made >= self._max_calls:
+            raise CallFailed(f"{ErrorCode.TOO_LARGE}: a script makes {self._max_calls} calls at most (code.max_calls)")
+        self.made += 1
+        async with self._slots:
+            if self._is_stopped:
+                raise CallFailed(f"{ErrorCode.CANCELLED}: not run: a call before it was refused, and all that follows")
+            with (
+                self._ctx.while_elsewhere()
+            ):  # its own permit: a script that waited for others with one would block them
+                result, self._is_stopped = await self._call(tool, arguments, self._inner())
+        if result.is_error:
+            raise CallFailed(f"{result.error_code or ErrorCode.TOOL}: {_message(result)}")
+        return _data(result)
+
+    def _inner(self) -> ToolContext:
+        ctx = self._ctx
+        return ctx.changed(
+            call_id=secrets.token_hex(8),
+            progress=no_progress,
+            wants_progress=False,
+            ask=self._ask,
+            # The host has seen the script and not this call, as with an agent's: it cannot have asked about it.
+            rights=ctx.rights.narrowed(allowed=None, granted=ctx.rights.granted),
+            overrides={**ctx.overrides, "output.max_chars": RESULT_CHARS},
+            started_at_s=time.monotonic(),
+            do_afterwards=nothing_afterwards,
+        )
+
+    async def _ask(self, form: Form) -> Answer:
+        # Calls before it may have changed something: the script must not be started again with the answer.
+        return await self._ctx.ask(replace(form, opens_call=False))
+
+
+def _plain(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Arguments as JSON has them: whatever else a script may hold is refused."""
+    try:
+        text = json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise CallFailed(f"{ErrorCode.INPUT}: arguments are JSON data: {str(problem)[:200]}") from None
+    if len(text) > MAX_ARGUMENTS_CHARS:
+        raise CallFailed(f"{ErrorCode.TOO_LARGE}: arguments of {len(text)} characters; {MAX_ARGUMENTS_CHARS} at most")
+    return json.loads(text)
+
+
+def _data(result: ToolResult) -> Any:
+    structured = result.wire().get("structuredContent")
+    if structured is not None:
+        return structured
+    text = result.text
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _message(result: ToolResult) -> str:
+    return result.text.removesuffix(f"\n[{result.error_code}]")
+
+
+def _shown(value: Any, printed: str) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise ToolError(
+            ErrorCode.TOOL,
+            f"the script's last value cannot be shown: {str(problem)[:200]}",
+            "Print what you need of it.",
+            output=printed,
+        ) from None
