@@ -22,6 +22,7 @@ from goat_mcp.catalog.resource_tools import ResourceTool, reading_result, readin
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.gateway_chain import HOPS_KEY, hops_in
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.skill_uris import SCHEME, is_below, is_reserved, root_of
@@ -101,6 +102,7 @@ class SkillCalls:
         for source in sources:
             for entry in brought[source.config.source]:
                 root = str(root_of(entry["uri"]))
+                entry = _with_path(entry, source) if hops_in(ctx.meta) else entry
                 if why := self._why_taken(root, source, kept, ctx.rights):
                     self._note(entry["uri"], why)
                 else:
@@ -225,6 +227,12 @@ class SkillCalls:
 
 
 _DIRECTORY = "resources/directory/read"
+
+
+def _with_path(entry: Entry, source: UpstreamSkills) -> Entry:
+    """For a gateway that asks: where the skill comes from, so that it takes none of its own back (CHN-2)."""
+    path = source.path_of(source.native(entry["uri"]) or "")
+    return {**entry, "_meta": {**entry.get("_meta", {}), HOPS_KEY: list(path)}} if path else entry
 
 
 def _own_directory(skill: ServedSkill, uri: str) -> ResourceTool:

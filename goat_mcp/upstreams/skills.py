@@ -84,6 +84,7 @@ class UpstreamSkills:
         self._telemetry = telemetry
         self._listed: dict[str, Entry] = {}
         self._unlisted: dict[str, Entry] = {}
+        self._paths: Mapping[str, tuple[str, ...]] = {}
         self._fresh_until_s = 0.0
         self._listing = anyio.Lock()
         self.rejected: tuple[RejectedEntry, ...] = ()
@@ -188,6 +189,10 @@ class UpstreamSkills:
         """Whether this native URI belongs to a skill that the upstream has listed."""
         return any(uri == _root(one) or is_below(uri, _root(one)) for one in self._held.values())
 
+    def path_of(self, uri: str) -> tuple[str, ...]:
+        """The gateways behind us that a skill comes through, by its native URI; empty if there are none."""
+        return self._paths.get(uri, ())
+
     def native(self, uri: str) -> str | None:
         """The native URI of one that clients know; None if it cannot be of this upstream."""
         found = native(self.prefix, uri)
@@ -224,6 +229,7 @@ class UpstreamSkills:
 
             listed = await self._requests.run(ask, max_wait_s, "list its skills")
             found = await anyio.to_thread.run_sync(valid_skills, listed.entries)
+            self._paths = listed.paths
             self._note(found.rejected, listed.truncated)
             await self._hold({entry["uri"]: entry for entry in found.entries}, self._unlisted)
             ttl_s = (listed.ttl_ms or 0) / 1_000

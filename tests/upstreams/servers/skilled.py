@@ -1,7 +1,8 @@
 """A server with skills that does as a file says, read anew for each request: `python skilled.py STATE LOG [legacy]`.
 
-STATE is JSON: `capability` (of the extension; null for none), `entries`, `unlisted`, `files` by URI, `directories` by
-URI, `size` of a page. LOG gets a line for each request: its method and URI. Standard library only.
+STATE is JSON: `capability` (of the extension; null for none; it reads directories if it has some), `entries`,
+`unlisted`, `files` by URI, `directories` by URI, `size` of a page. LOG gets a line for each request: its method and
+URI. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Refused(Exception):
 
 
 def capabilities(state: Any) -> dict[str, Any]:
-    declared = state.get("capability", {"directoryRead": True})
+    declared = state.get("capability", {"directoryRead": True} if "directories" in state else {})
     return {"tools": {}, "resources": {}, **({} if declared is None else {"extensions": {EXTENSION: declared}})}
 
 
