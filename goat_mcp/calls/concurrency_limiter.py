@@ -244,9 +244,16 @@ class Permit:
         with self.released():
             return await self._ask(form)
 
-    async def _note_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def _note_progress(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         self.progress = CallProgress(done, total, message)
-        await self._report(done, total, message)
+        await self._report(done, total, message, meta=meta)
 
 
 class _Released:

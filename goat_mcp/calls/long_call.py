@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
@@ -50,8 +50,15 @@ class LongCall:
     def outcome(self) -> TaskOutcome | None:
         return self._outcome
 
-    async def heard(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Progress of the call."""
+    async def heard(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Progress of the call. Its `meta` has nobody to read it."""
         self._note(CallProgress(done, total, message))
 
     def _note(self, progress: CallProgress) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.catalog.app_tools import is_for_apps_only
 from goat_mcp.catalog.builtin_contracts import LazyTool, StandIn
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
@@ -39,6 +40,12 @@ def resolve_call(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> 
     if _calls_through(target.spec):
         raise ToolError(
             ErrorCode.INPUT, f"{tool.spec.name} does not call {target.spec.name}", "Name the tool you want."
+        )
+    if is_for_apps_only(target.spec.meta):
+        raise ToolError(
+            ErrorCode.TOOL_NOT_IN_CATALOG,
+            f"{target.spec.name} is for the document of its MCP App alone, and not for models",
+            "Use another tool of that server.",
         )
     return ResolvedCall(*_meant(target, wanted.arguments), tool.spec)
 

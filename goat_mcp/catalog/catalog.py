@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from goat_mcp.catalog.app_tools import has_app, is_for_apps_only, meant_by_app
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
+from goat_mcp.catalog.own_lists import OwnLists, OwnTools
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 from goat_mcp.core.context import ToolContext
@@ -75,20 +77,22 @@ class Catalog:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: Registry | OwnTools,
         filter: CatalogFilter | None = None,
         explain_missing: Callable[[str], ToolError | None] = lambda name: None,
         deferral: DeferredListing | None = None,
         dialect: DialectName = DEFAULT_DIALECT,
         profiles: Mapping[str, CatalogProfile] = _NO_PROFILES,
         name_cap: int | None = None,
+        own_lists: OwnLists | None = None,
     ) -> None:
         """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down.
 
         `dialect` is what the client's host accepts of a schema. `profiles` are those that a call's rights may name.
-        `name_cap`: where it is not the one that the registry's names obey.
+        `name_cap`: where it is not the one that the registry's names obey. `own_lists`: what single sessions see.
         """
         self._registry = registry
+        self._own_lists = own_lists or OwnLists()
         self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
         self._deferral = deferral or DeferredListing()
@@ -96,7 +100,7 @@ class Catalog:
         self._profiles = profiles
         self._name_cap = name_cap
         self._shows_apps = False
-        self._views: dict[tuple[tuple[str, ...], bool], Catalog] = {}
+        self._views: dict[tuple[tuple[str, ...], bool, str], Catalog] = {}
         self._choices = 0
         self._sources: dict[str, str] = {}
         self._renamed: dict[str, _Renamed] = {}
@@ -108,8 +112,8 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """Rises with every change of what may be in."""
-        return self._registry.snapshot.generation + self._choices
+        """Rises with every change of what may be in, for anybody."""
+        return self._registry.snapshot.generation + self._choices + self._own_lists.generation
 
     def choose(
         self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile], deferral: DeferredListing | None = None
@@ -129,20 +133,31 @@ class Catalog:
         self.dialect = DIALECTS[dialect]
         self._choices += 1
         self._listed, self._renamed = {}, {}
-        for (names, _), view in self._views.items():
+        for (names, *_), view in self._views.items():
             self._narrow(view, names)
 
     def of(self, rights: Rights) -> Catalog:
         """What these rights leave of it: each of their profiles narrows it further, the last says how it looks. The
-        tools that have an MCP App are in it only for a client that renders those."""
-        if not rights.profiles and rights.shows_apps == self._shows_apps:
+        tools of ours that have an MCP App are in it only for a client that renders those."""
+        if not rights.profiles and rights.shows_apps == self._shows_apps and not rights.own_lists:
             return self
-        key = (rights.profiles, rights.shows_apps)
+        own = rights.own_lists if rights.own_lists in self._own_lists.sessions else ""
+        key = (rights.profiles, rights.shows_apps, own)
         if (view := self._views.get(key)) is None:
-            view = Catalog(self._registry, explain_missing=self._explain_missing)
-            view._shows_apps = rights.shows_apps
-            self._narrow(view, rights.profiles)
-            self._views[key] = view
+            if own:
+                gone = [other for other in self._views if other[2] and other[2] not in self._own_lists.sessions]
+                for other in gone:
+                    del self._views[other]
+            view = self._views[key] = self._view(rights, own)
+        return view
+
+    def _view(self, rights: Rights, own: str) -> Catalog:
+        registry = self._registry
+        if own and isinstance(registry, Registry):
+            registry = OwnTools(registry, self._own_lists, own)
+        view = Catalog(registry, explain_missing=self._explain_missing, own_lists=self._own_lists)
+        view._shows_apps = rights.shows_apps
+        self._narrow(view, rights.profiles)
         return view
 
     def _narrow(self, view: Catalog, names: Sequence[str]) -> None:
@@ -162,7 +177,9 @@ class Catalog:
     def source_of(self, name: str) -> str | None:
         """The registry's source of the tool that this client calls so."""
         self._refresh()
-        return self._sources.get(name)
+        if (source := self._sources.get(name)) is None and (tool := self._of_app(name)) is not None:
+            source = self._sources.get(tool.spec.name)
+        return source
 
     def shows(self, spec: ToolSpec) -> bool:
         """Whether this client may see what the spec stands for."""
@@ -187,6 +204,10 @@ class Catalog:
             if rights.permits(tool.spec.rule_name, tool.spec.name)
             and (name not in self._deferred or rights.allowed is not None)
         )
+
+    def for_models(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
+        """As `listed`, without those that only the documents of MCP Apps call."""
+        return tuple(tool for tool in self.listed(rights) if not is_for_apps_only(tool.spec.meta))
 
     def listing(self) -> list[dict[str, Any]]:
         """The tools as `tools/list` entries, built once per generation. Callers must not change it."""
@@ -243,6 +264,8 @@ class Catalog:
                 f"{name} exists but is not in this client's catalog",
                 "Use a tool of the list; the operator can enable it with --toolset or catalog.allow.",
             )
+        if (of_app := self._of_app(name)) is not None:
+            return of_app
         if self._is_of_hidden_server(name):
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
@@ -257,6 +280,13 @@ class Catalog:
             f"tool not found: {name[:200]}",
             f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is.",
         )
+
+    def _of_app(self, name: str) -> AnyTool | None:
+        """The tool that the document of an MCP App means by its server's own name for it, if that is one alone."""
+        if not self._shows_apps:
+            return None
+        meant = meant_by_app(name, (tool.spec for tool in self._tools.values()))
+        return self._tools.get(meant[0].name) if len(meant) == 1 else None
 
     def _is_of_hidden_server(self, name: str) -> bool:
         server, separator, _ = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
@@ -295,7 +325,10 @@ class Catalog:
             return
         tools = self._admitted(snapshot)
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
-        upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
+        # Hosts look in the list for a tool with a document: it is there whatever it costs (ERA-7).
+        upstream = {
+            name: tool for name, tool in own.items() if tool.spec.toolset == "upstream" and not has_app(tool.spec.meta)
+        }
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
         if self._deferral.applies(entries.values(), has_upstream_tools=bool(upstream)):

@@ -7,7 +7,7 @@ another source (COL-2). What one client may see of it, `resource_catalog` decide
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from goat_mcp.catalog.registry import Collision, name_in_other_case
@@ -89,6 +89,14 @@ class Offerings:
             return
         self._offers[source] = offer
         self._publish()
+
+    def with_own(self, own: Mapping[str, Offering], generation: int) -> OfferingsSnapshot:
+        """As `snapshot`, with these in the place of what their sources show all others."""
+        other = Offerings()
+        other._offers = {source: own.get(source, offer) for source, offer in self._offers.items()}
+        other._prompt_owner = dict(self._prompt_owner)
+        other._publish()
+        return replace(other._snapshot, generation=generation)
 
     def rearrange(self, gone: Collection[str], order: Sequence[str]) -> None:
         """These sources, in this order, are all there are now; what those in `gone` offered is taken away."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from goat_mcp.catalog.offerings import Entry, Kind, OfferedPrompt, Offerings
+from goat_mcp.catalog.own_lists import OwnLists, OwnOfferings
 from goat_mcp.catalog.resource_tools import prompt_spec, reading_spec
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import Rights
@@ -44,7 +45,9 @@ class VisibleResources:
 class ResourceCatalog:
     """A view of the offers. `why_hidden` may change its mind only with a new generation, or after `forget()`."""
 
-    def __init__(self, offers: Offerings, why_hidden: WhyHidden, server_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, offers: Offerings | OwnOfferings, why_hidden: WhyHidden, server_of: Callable[[str], str]
+    ) -> None:
         """`server_of` a source is the part that names of its tools have of it."""
         self._offers = offers
         self._why_hidden = why_hidden
@@ -134,18 +137,25 @@ class ResourceCatalog:
 
 @dataclass(eq=False)
 class ResourceCatalogs:
-    """Those of all clients: one for each list of profiles."""
+    """Those of all clients: one for each list of profiles, and each session that sees lists of its own."""
 
     offers: Offerings
     why_hidden: Callable[[Rights], WhyHidden]
     server_of: Callable[[str], str]
-    _catalogs: dict[tuple[str, ...], ResourceCatalog] = field(default_factory=dict[tuple[str, ...], ResourceCatalog])
+    own_lists: OwnLists = field(default_factory=OwnLists)
+    _catalogs: dict[tuple[tuple[str, ...], str], ResourceCatalog] = field(
+        default_factory=dict[tuple[tuple[str, ...], str], ResourceCatalog]
+    )
 
     def of(self, rights: Rights) -> ResourceCatalog:
         """What a client with these rights sees."""
-        if (known := self._catalogs.get(rights.profiles)) is None:
-            known = ResourceCatalog(self.offers, self.why_hidden(rights), self.server_of)
-            self._catalogs[rights.profiles] = known
+        own = rights.own_lists if rights.own_lists in self.own_lists.sessions else ""
+        if (known := self._catalogs.get((rights.profiles, own))) is None:
+            for gone in [key for key in self._catalogs if key[1] and key[1] not in self.own_lists.sessions]:
+                del self._catalogs[gone]
+            offers = OwnOfferings(self.offers, self.own_lists, own) if own else self.offers
+            known = ResourceCatalog(offers, self.why_hidden(rights), self.server_of)
+            self._catalogs[rights.profiles, own] = known
         return known
 
     def forget(self) -> None:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
@@ -42,7 +43,7 @@ class CatalogSearch:
         self._catalog = catalog
         self._is_denied = is_denied
         self._building = anyio.Lock()
-        self._built: dict[Catalog, tuple[int, ToolIndex]] = {}
+        self._built: WeakKeyDictionary[Catalog, tuple[int, ToolIndex]] = WeakKeyDictionary()
 
     async def find(self, query: str, ctx: ToolContext, *, limit: int, server: str = "") -> FoundTools:
         """The deferred tools that `query` means, of one server if it is named."""

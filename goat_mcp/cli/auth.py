@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from contextlib import suppress
@@ -63,11 +64,12 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool,
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
-    user = UserQueue(StateDirectory.default(), redactor)
-    seen_at_s, asked = time.time(), [one for one in user.logins.waiting() if one.facts["server"] == config.name]
+    upstream = _login_of(config, endpoint, settings, redactor)
+    user, asks = UserQueue(StateDirectory.default(), redactor), (config.name, upstream.workspace)
+    seen_at_s = time.time()
+    asked = [one for one in user.logins.waiting() if (one.facts["server"], one.facts["account"]) == asks]
     opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not is_run_by_a_model()
     try:
-        upstream = _login_of(config, endpoint, settings, redactor)
         kept_in = anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
     except LoginRefused as refused:
         raise ToolError(ErrorCode.AUTH, redactor.text(f"no login to {config.name}: {refused}")) from None
@@ -79,7 +81,7 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], as_json: bool,
         click.echo(json.dumps({"server": config.name, "logged_in": True, "kept_in": kept_in}))
         return
     place = "the keyring" if kept_in == "keyring" else "a file that only you can read"
-    say(f"Logged in to {config.name}. The tokens are kept in {place}; see goat-mcp auth list.")
+    say(f"Logged in to {config.name}{_where(upstream)}. The tokens are kept in {place}; see goat-mcp auth list.")
 
 
 @auth.command()
@@ -91,12 +93,13 @@ def logout(server: str, as_json: bool, **selection: Any) -> None:
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
-    was_told, left = anyio.run(_login_of(config, endpoint, settings, redactor).log_out)
+    upstream = _login_of(config, endpoint, settings, redactor)
+    was_told, left = anyio.run(upstream.log_out)
     if as_json and not left:
         click.echo(json.dumps({"server": config.name, "logged_in": False, "server_notified": was_told}))
     elif not as_json:
         revoked = "was notified" if was_told else "could not be notified"
-        say(f"Logged out of {config.name}; its authorization server {revoked}.")
+        say(f"Logged out of {config.name}{_where(upstream)}; its authorization server {revoked}.")
     if left:
         raise ToolError(ErrorCode.AUTH, redactor.text(left))
 
@@ -127,19 +130,25 @@ def list_logins(as_json: bool) -> None:
                 one.scope,
                 fields["kept_in"],
                 one.issuer,
+                one.workspace or "all",
             ]
         )
-    print_table(["server", "status", "token until", "scopes", "kept in", "issuer"], rows)
+    print_table(["server", "status", "token until", "scopes", "kept in", "issuer", "workspace"], rows)
     if not found:
         say("Nobody is logged in anywhere.", err=True)
 
 
 def _fields(store: Any, one: LoginFacts) -> dict[str, Any]:
-    names = ("server", "resource", "issuer", "client_id", "principal", "scope", "status", "expires_at_s")
-    facts = {name: getattr(one, name) for name in names}
+    names = ("server", "resource", "issuer", "client_id", "principal", "workspace", "scope", "status")
+    facts = {name: getattr(one, name) for name in (*names, "expires_at_s")}
     # Tokens that lie in a file are worth a name: whoever reads it has them.
     place = "keyring" if one.kept_in == "keyring" else str(store.file_of(one))
     return {**facts, "can_renew": one.can_renew, "why_ended": one.refused, "kept_in": place}
+
+
+def _where(upstream: UpstreamLogin) -> str:
+    """For an account that is for one workspace only."""
+    return f" for {escaped(upstream.workspace)}" if upstream.workspace else ""
 
 
 async def _log_in(
@@ -156,7 +165,7 @@ async def _log_in(
     status, challenge = await upstream.asked_for(endpoint.headers)
     if status != 401:
         say(f"{config.name} answered HTTP {status} to a request without a login.", err=True)
-    if endpoint.oauth is not None and endpoint.oauth.grant == "client_credentials":
+    if endpoint.oauth is not None and not endpoint.oauth.needs_a_person:
         login = await upstream.log_in(None, challenge=challenge, scopes=scopes)
     else:
         configured = endpoint.oauth.redirect_port if endpoint.oauth is not None else 0
@@ -198,13 +207,25 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
 
 
 def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings, redactor: Redactor) -> UpstreamLogin:
-    from goat_mcp.gateway.build.working_directories import check_state
+    """Raises `ToolError` if it is for one workspace, and there is none."""
+    from goat_mcp.files.workspace.roots import default_roots
+    from goat_mcp.gateway.build.working_directories import check_state, named_roots
     from goat_mcp.upstreams.oauth.logins import Logins
 
     state = StateDirectory.default()
     check_state(state)
     references = SecretReferences(redactor=redactor)
-    return Logins(state, HttpClient(settings.web), references.hide).load(config, endpoint)
+    workspace = ""
+    if endpoint.has_workspace_logins:
+        roots = named_roots(settings.workspace) or default_roots()
+        if not roots:
+            raise ToolError(
+                ErrorCode.CONFIG,
+                f"{config.name} has a login for each workspace, and this is none",
+                "Name the project's directory with --workspace DIR.",
+            )
+        workspace = os.path.realpath(roots[0])
+    return Logins(state, HttpClient(settings.web), references).load(config, endpoint, workspace=workspace)
 
 
 @dataclass

@@ -124,7 +124,14 @@ class _Line:
         self._line = None
         self._stack.close()
 
-    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         """What the tool reports."""
         amount = f"{done:g} of {total:g}" if total else ""
         if not (amount or message):

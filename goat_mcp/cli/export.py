@@ -26,6 +26,6 @@ def openai(as_json: bool, **selection: Any) -> None:
     The output is JSON with and without --json; with it, so is what goes wrong.
     """
     listing = complete_catalog(flags.settings_from(**selection, defaults=QUIET))
-    made = definitions(tool.spec for tool in listing.gateway.catalog.listed())
+    made = definitions(tool.spec for tool in listing.gateway.catalog.for_models())
     click.echo(json.dumps(made, indent=None if as_json else 2))
     listing.print_problems()

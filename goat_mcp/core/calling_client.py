@@ -83,6 +83,11 @@ class CallingClient(NotificationTarget, Protocol):
         ...
 
     @property
+    def cancellation(self) -> Mapping[str, Any]:
+        """The params of its `notifications/cancelled` for this call: `reason` and `_meta`; empty if it sent none."""
+        ...
+
+    @property
     def known_roots(self) -> Sequence[Path] | None:
         """What `roots` returns without asking; None if it has to."""
         ...

@@ -23,9 +23,19 @@ WAIT_LIMIT_S = 45.0
 
 
 class Progress(Protocol):
-    """Report to the caller how far the call is. Values rise; the call goes on if nobody listens."""
+    """Report to the caller how far the call is. Values rise; the call goes on if nobody listens.
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+    `meta` is the `_meta` of an upstream's report, as far as it is for the caller (REL-5).
+    """
+
+    async def __call__(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None: ...
 
 
 Afterwards = Callable[[], Awaitable[None]]
@@ -69,7 +79,9 @@ def here(runs: ToolSpec | None = None, /) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-async def no_progress(done: float, total: float | None = None, message: str | None = None) -> None:
+async def no_progress(
+    done: float, total: float | None = None, message: str | None = None, *, meta: Mapping[str, Any] | None = None
+) -> None:
     """The reporter of a call whose client sent no progress token."""
 
 
@@ -117,6 +129,10 @@ class ToolContext:
     """Whether the call goes on as a background task: nobody can be asked."""
     do_afterwards: DoAfterwards = nothing_afterwards
     """Leaves for later what the client need not wait for."""
+    reads_tasks_of: str = ""
+    """The id of the call that a task of an upstream may be the answer to (SEP-2663): of none that it makes in turn."""
+    holds_tasks: bool = False
+    """Whether the call itself waits for the end of an upstream's task, for a caller that knows none."""
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import anyio
 
@@ -24,9 +24,16 @@ class _Heard:
         self._progress = progress
         self.at_s = time.monotonic()
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def __call__(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         self.at_s = time.monotonic()
-        await self._progress(done, total, message)
+        await self._progress(done, total, message, meta=meta)
 
 
 async def with_heartbeat(work: Callable[[], Awaitable[T]], ctx: ToolContext, message: str) -> T:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from goat_mcp.core.context import Progress, ToolContext
 
@@ -22,11 +24,18 @@ class RisingProgress:
         self._report = report
         self._highest = -1.0
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def __call__(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         if not self._highest < done < _MOST:
             done = max(self._highest + _STEP, math.nextafter(self._highest, math.inf))
         self._highest = done
-        await self._report(done, total if total is not None and -_MOST < total < _MOST else None, message)
+        await self._report(done, total if total is not None and -_MOST < total < _MOST else None, message, meta=meta)
 
 
 class WorkNotices:
@@ -55,6 +64,13 @@ class WorkNotices:
             how = "failed after" if failed else "finished in"
             await self._ctx.progress(seconds, None, f"{self._tool} {how} {seconds:.3f} s")
 
-    async def _report(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def _report(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
         if not self._is_over:
-            await self._ctx.progress(done, total, message)
+            await self._ctx.progress(done, total, message, meta=meta)

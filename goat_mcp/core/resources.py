@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -85,6 +85,30 @@ class Announcements:
 
     def is_watched(self, uri: str, principal: str | None = None) -> bool:
         return any(is_watched(uri, principal) for is_watched in self._watches)
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamUpdate:
+    """An upstream's notice that a resource has changed. `meta` is the `_meta` that passes with it (REL-5); `sessions`
+    are those whose process says so, None for everybody who watches."""
+
+    uri: str
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sessions: frozenset[str] | None = None
+
+
+class UpstreamUpdates:
+    """Upstreams announce what was updated; a server passes it on to those who watch. Listeners must not block."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[UpstreamUpdate], None]] = []
+
+    def listen(self, listener: Callable[[UpstreamUpdate], None]) -> None:
+        self._listeners.append(listener)
+
+    def tell(self, update: UpstreamUpdate) -> None:
+        for listener in self._listeners:
+            listener(update)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,21 @@ def image_block(data: bytes, mime_type: str) -> Block:
 
 
 @dataclass(frozen=True)
+class UpstreamTask:
+    """A task of an upstream (SEP-2663): whose, of which tool, and its own id, which clients never see.
+
+    `launch` is the fingerprint of its entry's launch: another server under the same name is asked nothing about it.
+    `created` are the members that it came with, for the first answer about it.
+    """
+
+    source: str
+    tool: str
+    task_id: str
+    launch: str
+    created: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
 class ToolResult:
     """The outcome of one call.
 
@@ -34,7 +49,8 @@ class ToolResult:
     `facts_replace_text` (they say everything the text says), because a widely used host shows its
     model the structured content *instead of* the text; otherwise under `_meta[FACTS_META_KEY]`.
     `other` holds members of a relayed result that this class has no name for. `task_id`: the call goes on as this
-    background task, and this result only says so; that of the call itself is in `TaskOutcome.result`.
+    background task, and this result only says so; that of the call itself is in `TaskOutcome.result`. `upstream_task`
+    is the same for a task of an upstream, which its client reads there.
     `is_relayed`: it is the result of another call, has been limited as that, and is passed on whole.
     """
 
@@ -47,6 +63,7 @@ class ToolResult:
     other: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error_code: str | None = None
     task_id: str | None = None
+    upstream_task: UpstreamTask | None = None
     is_relayed: bool = False
 
     @property

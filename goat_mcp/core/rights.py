@@ -42,6 +42,8 @@ class Rights:
     writes_below: str = ""
     profiles: tuple[str, ...] = ()
     shows_apps: bool = False
+    own_lists: str = ""
+    """The session, if it sees lists of its own (`catalog.own_lists`)."""
     is_administrator: bool = False
     """Whether the client may see and decide what waits for all principals. An agent may not."""
     granted: frozenset[str] = frozenset()
@@ -74,6 +76,7 @@ class Rights:
             client_session=self.client_session or client_session,
             writes_below=self.writes_below or writes_below,
             profiles=self.profiles,
+            own_lists=self.own_lists,
             granted=granted,
         )
 

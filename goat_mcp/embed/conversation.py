@@ -85,7 +85,7 @@ class EmbeddedTools:
         Upstreams that were never seen are waited for, 3 s at most.
         """
         await self.gateway.upstreams.first_list()
-        listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.listed()}
+        listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.for_models()}
         return definitions(self.gateway.on_demand.preflight().begin_step(self._context(), listed).values())
 
     async def run(
@@ -138,7 +138,13 @@ class EmbeddedTools:
         if (on_progress := self.on_progress) is None:
             return ctx
 
-        async def report(done: float, total: float | None = None, message: str | None = None) -> None:
+        async def report(
+            done: float,
+            total: float | None = None,
+            message: str | None = None,
+            *,
+            meta: Mapping[str, Any] | None = None,
+        ) -> None:
             try:
                 await on_progress(CallProgress(ctx.model_call_id, tool, done, total, message or ""))
             except Exception as bug:  # the work is done all the same

@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.rules_in_force import RulesInForce
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -112,7 +113,8 @@ class Gateway:
         )
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
         chosen = self._configured.chosen
-        self.catalog = chosen.catalog(self.registry, self._why_missing)
+        self.own_lists = OwnLists()
+        self.catalog = chosen.catalog(self.registry, self._why_missing, self.own_lists)
         self.lists = lists = ClientLists(self.catalog, lambda: self.on_demand.resource_catalogs.made)
         self.watched_settings = watched_settings(
             as_loaded, s, self._configured, self.program_tools, claude_files, self._use_choice, lists.forget_resources
@@ -134,6 +136,7 @@ class Gateway:
             instance=self.instance,
             why_denied=self.visibility.why_denied,
             login_person=login_person,
+            own_lists=self.own_lists,
         )
         self.diagnostics = Diagnostics(
             s, self.user_code, self.registry, self.upstreams, self.declared, self.watched_settings, self._configured
@@ -151,6 +154,7 @@ class Gateway:
             call_all=self.call_all,
             problems=self.problems,
             declared_types=self.declared.agent_types,
+            skills=lambda: self.declared.skills,
             has_queue=has_queue,
         )
 

@@ -28,7 +28,7 @@ from goat_mcp.upstreams.upstreams import Upstreams
 
 
 @dataclass(frozen=True)
-class _OneTool:
+class OneTool:
     """What the pipeline looks names up in, for one request: any name means this resource or prompt, as it is now."""
 
     find: Callable[[], ResourceTool]
@@ -36,7 +36,7 @@ class _OneTool:
     def resolve(self, name: str) -> ResourceTool:
         return self.find()
 
-    def of(self, rights: Rights) -> _OneTool:
+    def of(self, rights: Rights) -> OneTool:
         """What it may be about has been narrowed already."""
         return self
 
@@ -153,7 +153,7 @@ class ResourceCalls:
         self, method: str, find: Callable[[], ResourceTool], arguments: Mapping[str, Any], ctx: ToolContext
     ) -> ToolResult:
         # The name is for the record of a request that is about nothing we have.
-        return await replace(self.pipeline, catalog=_OneTool(find)).call(method, arguments, ctx)
+        return await replace(self.pipeline, catalog=OneTool(find)).call(method, arguments, ctx)
 
 
 def _check_nothing(arguments: Mapping[str, Any]) -> None:

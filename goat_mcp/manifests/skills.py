@@ -24,7 +24,7 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec, risk_and_hints
 from goat_mcp.core.tool import Access, OwnTool
 from goat_mcp.files.documents.front_matter import BrokenFrontMatter, split_front_matter
-from goat_mcp.files.workspace import Workspace
+from goat_mcp.manifests.skill_folder import SkillFolder
 
 FILE_NAME = "SKILL.md"
 SOURCE = "skills"
@@ -32,7 +32,6 @@ PREFIX = "skill__"
 MAX_BYTES = 256 * 1024
 _MAX_DESCRIPTION_CHARS = 1_200
 _MAX_LISTED = 200
-_MAX_NAME_CHARS = 1_000
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\Z")
 
 
@@ -57,66 +56,30 @@ class Skill(OwnTool):
     reader: ClassVar[ArgumentReader[SkillInput]] = ArgumentReader(SkillInput)
 
     spec: ToolSpec
-    folder: Path
-    trusted: Mapping[Path, bytes]
+    files: SkillFolder
 
     def validate(self, arguments: Mapping[str, Any]) -> SkillInput:
         return self.reader.read(arguments)
 
     def access(self, input: SkillInput) -> Access:
         # As text: a name that is none is told when it is looked for.
-        path = os.path.normpath(f"{self.folder}/{input.file or FILE_NAME}")
+        path = os.path.normpath(f"{self.files.path}/{input.file or FILE_NAME}")
         return Access((path,), (path,))
 
     async def execute(self, input: SkillInput, ctx: ToolContext) -> ToolResult:
         return await anyio.to_thread.run_sync(self._read, input.file)
 
     def _read(self, name: str | None) -> ToolResult:
-        data = self._bytes(name or FILE_NAME)
+        data = self.files.read(name or FILE_NAME, MAX_BYTES)
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
             raise ToolError(ErrorCode.BINARY, f"{name} is no UTF-8 text", "Use another tool for it.") from None
         if name is not None:
             return text_result(text)
-        others = [f"  {file}" for file in self._files() if file != FILE_NAME]
-        listed = ["", f"Files of this skill, in {self.folder} (give one as `file`):", *others] if others else []
+        others = [f"  {file}" for file in self.files.names(_MAX_LISTED) if file != FILE_NAME]
+        listed = ["", f"Files of this skill, in {self.files.path} (give one as `file`):", *others] if others else []
         return text_result("\n".join([split_front_matter(data)[1], *listed]))
-
-    def _bytes(self, name: str) -> bytes:
-        """Of a file below the skill's folder, opened there whatever links are swapped meanwhile. Raises `ToolError`."""
-        if any(part.startswith(".") for part in name.split("/")) or "\0" in name or len(name) > _MAX_NAME_CHARS:
-            raise self._no_such_file(name)
-        jail = Workspace(self.folder)
-        try:
-            with jail.open_file(jail.resolve(str(self.folder / name))) as file:
-                if self.trusted:
-                    return self._trusted(file.real_path)
-                if file.stat.st_size > MAX_BYTES:
-                    raise ToolError(ErrorCode.TOO_LARGE, f"{name} is longer than {MAX_BYTES} bytes", "Use Read for it.")
-                return file.read()
-        except ToolError as refused:
-            if refused.code in (ErrorCode.QUARANTINED, ErrorCode.TOO_LARGE):
-                raise
-            raise self._no_such_file(name) from None
-
-    def _trusted(self, path: Path) -> bytes:
-        if (data := self.trusted.get(path)) is None:
-            raise ToolError(ErrorCode.QUARANTINED, f"{path} came after the user trusted this skill", "Ask the user.")
-        return data
-
-    def _no_such_file(self, name: str) -> ToolError:
-        known = ", ".join(self._files()) or "none"
-        return ToolError(ErrorCode.NOT_FOUND, f"{name!r:.200} is no file of this skill", f"Its files: {known}")
-
-    def _files(self) -> Sequence[str]:
-        """Those that can be read: links lead where they like."""
-        found = (
-            path.relative_to(self.folder)
-            for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and not path.is_symlink()
-        )
-        return [str(path) for path in found if not any(part.startswith(".") for part in path.parts)][:_MAX_LISTED]
 
 
 def read_skills(
@@ -160,7 +123,7 @@ def _skill(file: Path, trusted: Mapping[Path, bytes]) -> Skill:
         hints=hints,
         is_plain=True,
     )
-    return Skill(spec, file.parent, trusted)
+    return Skill(spec, SkillFolder(file.parent, trusted))
 
 
 def _bytes(file: Path) -> bytes:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
@@ -17,31 +17,47 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.request_state import InvalidRequestState, RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.version import __version__
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import with_html
-from goat_mcp.server.caller_identity import APP_MIME_TYPE, APPS_EXTENSION, CallerIdentity, ClientProfiles, Transport
+from goat_mcp.server.caller_identity import (
+    APP_MIME_TYPE,
+    APPS_EXTENSION,
+    TASKS_EXTENSION,
+    Caller,
+    CallerIdentity,
+    ClientProfiles,
+    Transport,
+)
+from goat_mcp.server.cancellations import Cancellations
 from goat_mcp.server.change_notifications import ChangeHub
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.client_roots import RootsRequest
 from goat_mcp.server.handlers.prompts import Prompts
 from goat_mcp.server.handlers.resource_lists import ResourceLists
 from goat_mcp.server.handlers.resources import Resources, Subscriptions
+from goat_mcp.server.handlers.skills import SkillRequests
+from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
 from goat_mcp.server.http.token import read_or_create_token
 from goat_mcp.server.plain_calls import PlainCalls, PlainContext
-from goat_mcp.server.requests import Requests
+from goat_mcp.server.requests import CallAsTask, Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.shared_bus import SharedBus
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls, TravellingState
+
+if TYPE_CHECKING:  # loaded for the first client that knows tasks
+    from goat_mcp.server.tasks.client_tasks import ClientTasks
 
 _LISTS = {
     "tools/list": ("tools", "name"),
@@ -112,12 +128,17 @@ class _Server(Server[Any]):
         *,
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
-        return super().get_capabilities(
+        capabilities = super().get_capabilities(
             NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True),
             experimental_capabilities,
             extensions,
             protocol_version=protocol_version,
         )
+        if protocol_version not in MODERN_PROTOCOL_VERSIONS and capabilities.extensions:
+            # Clients of the handshake era know no tasks.
+            known = {key: one for key, one in capabilities.extensions.items() if key != TASKS_EXTENSION}
+            capabilities.extensions = known or None
+        return capabilities
 
 
 @dataclass
@@ -135,9 +156,12 @@ class Adapter:
     def __post_init__(self) -> None:
         tokens = None if self.transport == "stdio" else self.gateway.services.one_time_tokens(self.suspended_for_s)
         self.suspended = SuspendedCalls(self.suspended_for_s, tokens)
-        self._who = CallerIdentity(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
+        self._who = CallerIdentity(
+            self.transport, ClientProfiles(self.gateway.settings.profile_of_client), self.gateway.own_lists
+        )
         self._roots = RootsRequest(self.gateway, self.transport)
-        self._requests = Requests(self._who, self.suspended)
+        self._cancellations = Cancellations()
+        self._requests = Requests(self._who, self.suspended, self._cancellations)
         services = self.gateway.services
         self.changes = ChangeHub(
             self._who.principal,
@@ -145,13 +169,18 @@ class Adapter:
             connected=self._connected,
             replicas=None if services.events is None else SharedBus(services.events),
             is_shared=services.is_shared,
+            session_of=lambda ctx: self._who.session_key(ctx, self._who.principal()),
         )
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
+        services.updates.listen(self.changes.upstream_updated)
+        self.gateway.own_lists.on_change(self.changes.own_list_changed)
         tools = ToolList(self.gateway, self.changes, self._who, self._roots, self._requests)
         lists = ResourceLists(self.gateway, self._list_changed)
         resources = Resources(self.gateway, lists, self._requests)
         prompts = Prompts(self.gateway, lists, self._requests)
-        watching = Subscriptions(self.gateway, self.changes, resources, self._requests)
+        self._tasks = Lazy(self._client_tasks)
+        tasks = TaskRequests(self._tasks, self._who)
+        watching = Subscriptions(self.gateway, self.changes, resources, self._requests, tasks)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.gateway.lists.on_outdated(partial(self._outdated, lists))
         own = self.gateway.program_tools
@@ -179,8 +208,11 @@ class Adapter:
             },
             get_tool_input_schema=tools.input_schema,
         )
+        self.server.extensions = {TASKS_EXTENSION: {}}
         if not own.alone:
-            self.server.extensions = {APPS_EXTENSION: {"mimeTypes": [APP_MIME_TYPE]}}
+            self.server.extensions[APPS_EXTENSION] = {"mimeTypes": [APP_MIME_TYPE]}
+            SkillRequests(self.gateway, self._requests).add_to(self.server)
+        tasks.add_to(self.server)
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._requests.set_log_level)
         self.server.add_notification_handler(
@@ -226,7 +258,7 @@ class Adapter:
 
     def plain_calls(self) -> PlainCalls:
         """What runs for a call that goes past the SDK."""
-        return PlainCalls(self.server, self._call_tool, self._seal)
+        return PlainCalls(self.server, self._call_tool, self._seal, self._cancellations)
 
     def _outdated(self, lists: ResourceLists) -> None:
         self.changes.tools_changed()
@@ -247,9 +279,10 @@ class Adapter:
             lambda context: self.gateway.call(name, arguments, context),
             lambda: preflight.definition_of(name, arguments, rights),
             lambda: preflight.only_reads(name, arguments, rights),
+            self._as_task,
             partial(self._answer_now, ctx, target),
         )
-        if isinstance(outcome, types.InputRequiredResult):
+        if not isinstance(outcome, ToolResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and target == name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
@@ -270,6 +303,16 @@ class Adapter:
         if not outcome.is_relayed and self.gateway.catalog.of(rights).source_of(target) in (BUILTIN_SOURCE, None):
             return answer
         return downgraded_result(answer, ctx.protocol_version)
+
+    def _client_tasks(self) -> ClientTasks:
+        from goat_mcp.server.tasks.client_tasks import ClientTasks
+        from goat_mcp.server.tasks.sealed_task import SealedTasks
+
+        sealed = SealedTasks(self._security.codec)
+        return ClientTasks(self.gateway, self._requests, sealed, lambda: self.suspended.replica)
+
+    def _as_task(self, ctx: Context, params: CalledTool, caller: Caller) -> CallAsTask:
+        return self._tasks().of_call(params.name, ctx, caller)
 
     def _connected(self, ctx: Context) -> Callable[[], None]:
         """A handshake client has connected. Returns what to do when it is gone."""

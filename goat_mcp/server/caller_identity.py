@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from mcp_types import ClientCapabilities, InitializeRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.core.rights import ANONYMOUS, LOCAL, NO_LIMITS, Rights
 from goat_mcp.server.client_channel import Context
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # there are tokens over HTTP only
 
 Transport = Literal["stdio", "http"]
 APPS_EXTENSION = "io.modelcontextprotocol/ui"
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 PATH_PROFILE = "goat_mcp.profile"
 """The key of a request's ASGI scope that holds the profile of its path."""
@@ -64,24 +66,28 @@ class Caller(NamedTuple):
 class CallerIdentity:
     """Over one kind of transport. The token is that of the request at work."""
 
-    def __init__(self, transport: Transport, profiles: ClientProfiles) -> None:
+    def __init__(self, transport: Transport, profiles: ClientProfiles, own_lists: OwnLists | None = None) -> None:
         self._transport = transport
         self._profiles = profiles
-        self._last: tuple[InitializeRequestParams | None, ClientCapabilities | None, Caller] | None = None
+        self._own_lists = own_lists or OwnLists()
+        self._last: tuple[InitializeRequestParams | None, ClientCapabilities | None, Caller, int] | None = None
 
     def of(self, ctx: Context) -> Caller:
         """The caller. Over stdio it is the same as long as the client says the same of itself."""
         if self._transport != "stdio":
             return self._found(ctx)
         params, capabilities = ctx.session.client_params, ctx.session.client_capabilities
-        last = self._last
-        if last is None or last[0] is not params or last[1] is not capabilities:
-            last = self._last = (params, capabilities, self._found(ctx))
+        last, generation = self._last, self._own_lists.generation
+        if last is None or last[0] is not params or last[1] is not capabilities or last[3] != generation:
+            last = self._last = (params, capabilities, self._found(ctx), generation)
         return last[2]
 
     def _found(self, ctx: Context) -> Caller:
         principal = self.principal()
-        return Caller(principal, self.session_key(ctx, principal), self.rights(ctx), client_and_version(ctx))
+        session_key, rights = self.session_key(ctx, principal), self.rights(ctx)
+        if session_key in self._own_lists.sessions:
+            rights = replace(rights, own_lists=session_key)
+        return Caller(principal, session_key, rights, client_and_version(ctx))
 
     def rights(self, ctx: Context) -> Rights:
         token = self._token()

@@ -20,6 +20,7 @@ from goat_mcp.core.calling_client import ClientRefused, ClientRequest, Notificat
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.model import ModelReply, ModelRequest
+from goat_mcp.server.cancellations import Cancellations
 from goat_mcp.server.client_channel import AskedEnough, ClientChannel, Question
 from goat_mcp.server.client_roots import ClientRoots, local_folders
 
@@ -58,8 +59,10 @@ class ChannelClient:
         declared: DeclaredCapabilities,
         session_key: str,
         notices: NotificationTarget | None = None,
+        cancellations: Cancellations | None = None,
     ) -> None:
         self.notices = notices
+        self._cancellations = cancellations
         self._channel = channel
         self._known_roots = known_roots
         self._session_key = session_key
@@ -80,6 +83,10 @@ class ChannelClient:
     def capabilities(self) -> Mapping[str, Any]:
         # Asked for each time: another request of the client's may go on with the call.
         return self._declared.of(self._channel)
+
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {} if self._cancellations is None else self._cancellations.of(self._channel.request)
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         try:

@@ -67,6 +67,11 @@ class ClientChannel(ABC):
     def protocol_version(self) -> str:
         return self._ctx.protocol_version
 
+    @property
+    def request(self) -> Context:
+        """The request that the call came by, or goes on by."""
+        return self._ctx
+
     @abstractmethod
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
         """Raises `MCPError` if the client refuses, or answers something else. `opens_call`: see `Form`."""
@@ -80,8 +85,22 @@ class ClientChannel(ABC):
         notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
         await self._ctx.session.send_notification(notification, related_request_id=self._ctx.request_id)
 
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        await self._ctx.session.report_progress(done, total, message)
+    async def report_progress(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not meta:
+            await self._ctx.session.report_progress(done, total, message)
+            return
+        # The SDK's reporter has no room for it.
+        given: Mapping[str, Any] = (self._ctx.params or {}).get("_meta") or {}
+        report = {"progressToken": given.get("progressToken"), "progress": done, "total": total, "message": message}
+        present = {name: value for name, value in report.items() if value is not None}
+        await self.notify("notifications/progress", {**present, "_meta": dict(meta)})
 
 
 class DirectChannel(ClientChannel):

@@ -33,6 +33,7 @@ from goat_mcp.core.cancel_scopes import cancel_scope
 from goat_mcp.core.context import Afterwards, DoAfterwards
 from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.core.tracing import is_traced
+from goat_mcp.server.cancellations import Cancellations
 from goat_mcp.server.client_channel import CalledTool, Context
 from goat_mcp.server.result_compatibility import is_known_everywhere, is_plain_text
 
@@ -220,8 +221,11 @@ def envelope_of(meta: Mapping[str, Any]) -> dict[str, Any]:
 class PlainCalls:
     """Runs plain calls of one server."""
 
-    def __init__(self, server: Server[Any], call_tool: Handler, seal: Seal) -> None:
+    def __init__(
+        self, server: Server[Any], call_tool: Handler, seal: Seal, cancellations: Cancellations | None = None
+    ) -> None:
         self.server = server
+        self.cancellations = cancellations or Cancellations()
         self.call_tool = call_tool
         self._seal = seal
         self._server_info = server.server_info_stamp
@@ -245,6 +249,8 @@ class PlainCalls:
             wire = dict(answer)
             if not is_modern:
                 del wire["resultType"]
+        elif answer.get("resultType") == "task":
+            wire = answer  # of an extension, which no revision describes
         else:
             if not isinstance(result, dict):
                 result = result.model_dump(by_alias=True, mode="json", exclude_none=True)

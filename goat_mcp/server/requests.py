@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -15,26 +15,55 @@ from goat_mcp.core.context import AnswerNow, ToolContext, no_progress, nothing_a
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.server.caller_identity import CallerIdentity
+from goat_mcp.server.caller_identity import TASKS_EXTENSION, Caller, CallerIdentity
 from goat_mcp.server.calling_client import ChannelClient, DeclaredCapabilities, HostModel, LogLevels, SessionNotices
+from goat_mcp.server.cancellations import Cancellations
 from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
 from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
 from goat_mcp.server.plain_calls import FastCall, PlainContext
-from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
+from goat_mcp.server.suspended_calls import Patience, Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
 
 _CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
 """`_meta` key under which Claude Code sends the id that the model gave the call."""
 Work = Callable[[ToolContext], Awaitable[ToolResult]]
 
 
+ParamsT = TypeVar("ParamsT", bound=MayAnswer)
+
+
+class TaskAnswer(dict[str, Any]):
+    """What a call is answered with that goes on as a task, as it travels."""
+
+
+class CallAsTask(Protocol):
+    """How one call becomes a task for its client."""
+
+    @property
+    def after_s(self) -> float:
+        """How long the request waits for it; 0 means until its end."""
+        ...
+
+    async def take_over(self, call: SuspendedCall) -> TaskAnswer | None:
+        """Go on with the call; None if that is not possible."""
+        ...
+
+    async def answer(self, started: ToolResult) -> TaskAnswer:
+        """For a call that has made itself a task."""
+        ...
+
+
+AsTask = Callable[[Context, ParamsT, Caller], CallAsTask]
+
+
 class Requests:
     """Keeps for each handshake session its log level, its roots, and the way to reach it outside calls."""
 
-    def __init__(self, who: CallerIdentity, suspended: SuspendedCalls) -> None:
+    def __init__(self, who: CallerIdentity, suspended: SuspendedCalls, cancellations: Cancellations) -> None:
         self._who = who
         self._suspended = suspended
+        self._cancellations = cancellations
         self._log_levels = LogLevels()
         self._roots = ClientRoots()
         self._declared = DeclaredCapabilities()
@@ -44,16 +73,18 @@ class Requests:
     async def converse(
         self,
         ctx: Context,
-        params: MayAnswer,
+        params: ParamsT,
         work: Work,
         pin: Pin = no_pin,
         only_reads: Callable[[], bool] = may_change,
+        as_task: AsTask[ParamsT] | None = None,
         answer_now: AnswerNow | None = None,
-    ) -> ToolResult | types.InputRequiredResult:
+    ) -> ToolResult | types.InputRequiredResult | TaskAnswer:
         """What the work returns; or a question, if the client has to come back with the answer (design D2).
 
-        `only_reads`: whether it is known that the work changes nothing. `answer_now` answers a plain call that goes on
-        after that; any other work that may go on returns early. None if the work may not.
+        `only_reads`: whether it is known that the work changes nothing. `as_task`: how it can become a task, if the
+        client knows tasks. `answer_now` answers a plain call that goes on after that; any other work that may go on
+        returns early. None if the work may not.
 
         Raises `MCPError` for what an upstream answered as an error of its own.
         """
@@ -80,13 +111,16 @@ class Requests:
                 channel = DirectChannel(ctx)
                 running = direct(channel)
                 return await (running if ctx.request is None else while_open(ctx.request, channel, running))
-            principal, owner, *_ = self._who.of(ctx)
+            caller = self._who.of(ctx)
+            principal, owner, *_ = caller
+            asked = ctx.session.client_capabilities
+            if as_task is not None and asked is not None and asked.extensions and TASKS_EXTENSION in asked.extensions:
+                return await self._with_tasks(ctx, params, work, as_task(ctx, params, caller), caller, pin, only_reads)
             if params.request_state is not None:
                 answers = params.input_responses or {}
                 return await self._suspended.resume(
                     ctx, owner, principal, params.request_state, answers, suspendable, pin=pin, only_reads=only_reads
                 )
-            asked = ctx.session.client_capabilities
             if asked is None or not (asked.sampling or asked.elicitation or asked.roots):
                 return await direct(DirectChannel(ctx))
             rounds = 1 if brings_roots(ctx.params or {}) else 0
@@ -96,6 +130,49 @@ class Requests:
         except ToolError as unknowable:
             # Whether the answer counts cannot be known: the shared state is out of reach.
             return error_result(unknowable)
+
+    async def _with_tasks(
+        self,
+        ctx: Context,
+        params: MayAnswer,
+        work: Work,
+        as_task: CallAsTask,
+        caller: Caller,
+        pin: Pin,
+        only_reads: Callable[[], bool],
+    ) -> ToolResult | types.InputRequiredResult | TaskAnswer:
+        """For a client that knows tasks: the request is answered while the call goes on, if that takes long."""
+
+        async def body(channel: ClientChannel) -> ToolResult:
+            context, client = self._context(ctx, channel)
+            try:
+                return await work(context.changed(reads_tasks_of=context.call_id))
+            finally:
+                client.call_ended()
+
+        principal, owner, *_ = caller
+        patience = Patience(as_task.after_s, as_task.take_over)
+        if params.request_state is not None:
+            answers = params.input_responses or {}
+            outcome: Any = await self._suspended.resume(
+                ctx,
+                owner,
+                principal,
+                params.request_state,
+                answers,
+                body,
+                pin=pin,
+                only_reads=only_reads,
+                patience=patience,
+            )
+        else:
+            rounds = 1 if brings_roots(ctx.params or {}) else 0
+            outcome = await self._suspended.start(
+                ctx, owner, principal, body, pin=pin, rounds_before=rounds, patience=patience
+            )
+        if isinstance(outcome, ToolResult) and (outcome.task_id is not None or outcome.upstream_task is not None):
+            return await as_task.answer(outcome)
+        return outcome
 
     def context(self, ctx: Context) -> ToolContext:
         """The context of a request that is answered at once."""
@@ -124,6 +201,7 @@ class Requests:
             self._declared,
             session_key,
             self._notices.get(session_key),
+            self._cancellations,
         )
         call_id = os.urandom(8).hex()
         context = ToolContext(

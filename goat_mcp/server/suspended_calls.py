@@ -43,6 +43,9 @@ MAX_SUSPENDED = 400
 MAX_ROUNDS = 10
 """Clients stop after ten rounds of questions in one call, the one that may have asked for their roots included."""
 
+QUESTION_KEPT_S = 3600.0
+"""How long a call whose request is answered waits for the answer to a question of its own."""
+
 T = TypeVar("T")
 Body = Callable[["SuspendedCall"], Awaitable[T]]
 Pin = Callable[[], str]
@@ -95,6 +98,24 @@ class Done:
     result: Any
 
 
+@dataclass(frozen=True)
+class Patience:
+    """How long a request waits for its call (0: until it ends), and what takes the call over then: that returns the
+    answer to the request, or None if the request goes on waiting."""
+
+    wait_s: float
+    take_over: Callable[[SuspendedCall], Awaitable[Any]]
+
+    async def instead(self, call: SuspendedCall) -> Any:
+        """The answer of what has taken the call over; None if the call has ended, asks or is waited for."""
+        if not self.wait_s:
+            return None
+        with anyio.move_on_after(max(0.0, call.round_started_s + self.wait_s - time.monotonic())):
+            await call.stopped()
+            return None
+        return await self.take_over(call)
+
+
 class SuspendedCall(ClientChannel):
     """One running call that can be left and come back to. A `ClientChannel` for what runs in it."""
 
@@ -124,9 +145,13 @@ class SuspendedCall(ClientChannel):
         self._wake = anyio.Event()
         self._questions_asked = 0
         self._rounds = rounds_before
-        self._done: Done | None = None
-        self._error: BaseException | None = None
-        self._ended = False
+        self._used_keys: set[str] = set()
+        self._on_change: Callable[[], object] | None = None
+        self.done: Done | None = None
+        self.error: Exception | None = None
+        self.ended = anyio.Event()
+        self.last_progress = ""
+        """What it said of itself since its request was answered."""
         self._instead: Done | None = None
         """What its request is answered with while it goes on."""
         self._start_round(ctx)
@@ -138,9 +163,9 @@ class SuspendedCall(ClientChannel):
             return parsed(request, given, answer)
         self._check_rounds()
         key, answered = self._open("", request)
-        self._wake.set()
+        self._asks()
         try:
-            given = await answered
+            given = await self._given(answered)
         finally:
             self._questions.pop(key, None)
         return parsed(request, given, answer)
@@ -149,9 +174,12 @@ class SuspendedCall(ClientChannel):
         self._check_rounds()
         self.mark = ""
         opened = {name: (request, *self._open(name, request)) for name, request in requests.items()}
-        self._wake.set()
+        self._asks()
         try:
-            return {name: parsed(request, await given, RawAnswer).raw() for name, (request, _, given) in opened.items()}
+            return {
+                name: parsed(request, await self._given(given), RawAnswer).raw()
+                for name, (request, _, given) in opened.items()
+            }
         finally:
             for _, key, _ in opened.values():
                 self._questions.pop(key, None)
@@ -159,7 +187,10 @@ class SuspendedCall(ClientChannel):
     def _open(self, name: str, request: Question) -> tuple[str, asyncio.Future[Any]]:
         """A question under a key that no other has: its own name where it has one."""
         self._questions_asked += 1
-        key = name if name and name not in self._questions else f"{name or 'q'}{self._questions_asked}"
+        taken = self._questions.keys() | self._used_keys
+        key = name if name and name not in taken else f"{name or 'q'}{self._questions_asked}"
+        if self.is_detached:
+            self._used_keys.add(key)  # in a task, a key means one question for ever (SEP-2663)
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._questions[key] = (request, answered)
         return key, answered
@@ -175,20 +206,65 @@ class SuspendedCall(ClientChannel):
 
     async def run(self, body: Body[Any]) -> None:
         """The call itself, in a task of its own."""
-        with self._scope:
-            try:
-                self._done = Done(await body(self))
-            except Exception as error:
-                self._error = error
-        self._ended = True
-        self._wake.set()
+        try:
+            with self._scope:
+                self.done = Done(await body(self))
+        except Exception as error:
+            self.error = error
+        finally:  # also at the end of the server
+            self.ended.set()
+            self._wake.set()
+            if self._on_change is not None:
+                self._on_change()
 
     def cancel(self) -> None:
         self._scope.cancel()
 
+    @property
+    def is_detached(self) -> bool:
+        """Whether its request has been answered, and the call goes on without it."""
+        return self._on_change is not None
+
+    def detach(self, on_change: Callable[[], object]) -> None:
+        """Go on without the request. `on_change` is called when it asks, is answered, or has ended."""
+        self._on_change = on_change
+        self.round_started_s = time.monotonic() + QUESTION_KEPT_S
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        if not self.is_detached:  # there is no stream for it any more
+            await super().notify(method, params)
+
+    async def report_progress(
+        self,
+        done: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        if self.is_detached:
+            self.last_progress = message or (f"{done:g} of {total:g}" if total else "")
+        else:
+            await super().report_progress(done, total, message, meta=meta)
+
+    def _asks(self) -> None:
+        self._wake.set()
+        if self._on_change is not None:
+            self._rounds += 1
+            self._on_change()
+
+    async def _given(self, answered: asyncio.Future[Any]) -> Any:
+        if not self.is_detached:
+            return await answered  # until the call is dropped
+        try:
+            return await asyncio.wait_for(answered, QUESTION_KEPT_S)
+        except TimeoutError:
+            message = f"the client has not answered within {QUESTION_KEPT_S:g} s"
+            raise MCPError(types.INVALID_REQUEST, message) from None
+
     def leave(self) -> AnswerNow | None:
         """Go on without the request, which `AnswerNow` answers; None if it is over, or waits for an answer itself."""
-        if self.is_left or self._ended or self._open_questions():
+        if self.is_left or self.ended.is_set() or self.open_questions():
             return None
         return self._answer_now
 
@@ -199,27 +275,37 @@ class SuspendedCall(ClientChannel):
     def resume(self, ctx: Context, answers: Mapping[str, Any]) -> None:
         """The client is back with answers; one it left out is asked for again."""
         self._start_round(ctx)
+        self.answer(answers)
+
+    def answer(self, answers: Mapping[str, Any]) -> None:
+        """Those that are no answers to an open question are left aside."""
         for key, given in answers.items():
             if key in self._questions and not self._questions[key][1].done():
                 self._questions[key][1].set_result(given)
+        if self._on_change is not None:
+            self._on_change()
 
-    async def next_stop(self) -> Done | dict[str, Question]:
-        """Wait until the call has ended or asks something. Raises what the call raised."""
-        while not self._ended and not self._open_questions() and self._instead is None:
+    async def stopped(self) -> None:
+        """Wait until the call has ended, asks something, or has left its request."""
+        while not self.ended.is_set() and not self.open_questions() and self._instead is None:
             self._wake = anyio.Event()
             await self._wake.wait()
+
+    async def next_stop(self) -> Done | dict[str, Question]:
+        """As `stopped`: what it has returned, or asks. Raises what the call raised."""
+        await self.stopped()
         if self._instead is not None:
             return self._instead
-        if not self._ended:
+        if not self.ended.is_set():
             self._rounds += 1
-            return self._open_questions()
-        if self._error is not None:
-            raise self._error
-        if self._done is None:
+            return self.open_questions()
+        if self.error is not None:
+            raise self.error
+        if self.done is None:
             raise MCPError(types.INVALID_REQUEST, "the call was cancelled")
-        return self._done
+        return self.done
 
-    def _open_questions(self) -> dict[str, Question]:
+    def open_questions(self) -> dict[str, Question]:
         return {key: request for key, (request, answered) in self._questions.items() if not answered.done()}
 
     def _start_round(self, ctx: Context) -> None:
@@ -259,16 +345,17 @@ class SuspendedCalls:
         pin: Pin = no_pin,
         early: EarlyAnswer | None = None,
         rounds_before: int = 0,
+        patience: Patience | None = None,
     ) -> T | types.InputRequiredResult:
         """Run a call until it ends or asks. `owner` may go on with it; of one `principal` there may be several.
 
-        `rounds_before`: how often the client was asked before it began.
+        `rounds_before`: how often the client was asked before it began. `patience`: how long this request waits.
         """
         if self._group is None:
             raise RuntimeError("calls can be suspended only while the server runs")
         call = SuspendedCall(ctx, owner, principal, pin, early, rounds_before=rounds_before)
         self._group.start_soon(call.run, body)
-        return await self._until_stop(call)
+        return await self._until_stop(call, patience)
 
     async def resume(
         self,
@@ -281,6 +368,7 @@ class SuspendedCalls:
         *,
         pin: Pin = no_pin,
         only_reads: Callable[[], bool] = may_change,
+        patience: Patience | None = None,
     ) -> T | types.InputRequiredResult:
         """Go on with a call that asked; one that another process has suspended is started again, if nothing of it
         has happened. Raises `MCPError` for one that is answered, expired or another session's.
@@ -296,11 +384,11 @@ class SuspendedCalls:
         if call is None:
             given = [EarlyAnswer(mark, answer) for answer in answers.values()]
             only = given[0] if len(given) == 1 else None
-            return await self.start(ctx, owner, principal, body, pin=pin, early=only)
+            return await self.start(ctx, owner, principal, body, pin=pin, early=only, patience=patience)
         if call.timer is not None:
             call.timer.cancel()
         call.resume(ctx, answers)
-        return await self._until_stop(call)
+        return await self._until_stop(call, patience)
 
     def _lost(self, state: TravellingState, only_reads: bool) -> MCPError:
         if state.replica and state.replica != self.replica and not state.mark:
@@ -329,8 +417,10 @@ class SuspendedCalls:
             return await self._tokens.use(token)
         return token in self._suspended
 
-    async def _until_stop(self, call: SuspendedCall) -> Any:
+    async def _until_stop(self, call: SuspendedCall, patience: Patience | None) -> Any:
         try:
+            if patience is not None and (answer := await patience.instead(call)) is not None:
+                return answer
             stop = await call.next_stop()
         except anyio.get_cancelled_exc_class():
             call.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in
 from goat_mcp.core.version import __version__
 
@@ -57,6 +58,19 @@ def stamp_request(
     else:
         stamped.pop("_meta", None)
     return stamped
+
+
+WHY_CANCELLED = "the client cancelled it or its time is over"
+
+
+def cancelled_params(request_id: int, client: CallingClient | None, otherwise: str = WHY_CANCELLED) -> dict[str, Any]:
+    """The params of `notifications/cancelled` for the upstream: with what the client said as it cancelled its own
+    request, if that is why."""
+    said: Mapping[str, Any] = client.cancellation if client is not None else {}
+    params: dict[str, Any] = {"requestId": request_id, "reason": said.get("reason") or otherwise}
+    if meta := passing_meta(said.get("_meta")):
+        params["_meta"] = meta
+    return params
 
 
 def strip_result(result: Mapping[str, Any]) -> dict[str, Any]:

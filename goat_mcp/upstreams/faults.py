@@ -63,6 +63,10 @@ class NotShared(Exception):
     """An upstream runs for this session alone though its entry shares it. The text says why, for people."""
 
 
+class HandshakeRefused(StartFailure):
+    """It answered, and said no: a word of its own, unlike a fault on the way."""
+
+
 def start_failure_in(error: BaseException) -> StartFailure | None:
     """The start failure in an exception, which task groups wrap."""
     if isinstance(error, StartFailure):

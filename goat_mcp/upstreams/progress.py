@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 
@@ -37,13 +38,15 @@ class ProgressRelay:
     _over: bool = False
     _reports: TokenBucket = field(default_factory=lambda: TokenBucket(REPORTS_PER_S, REPORTS_AT_ONCE))
 
-    async def report(self, progress: float, total: float | None, message: str | None) -> None:
+    async def report(
+        self, progress: float, total: float | None, message: str | None, meta: Mapping[str, Any] | None = None
+    ) -> None:
         if self._over or (self._highest is not None and progress <= self._highest):
             return
         if not self._reports.take():
             return
         self._highest, self._total, self._spoke_s = progress, total, time.monotonic()
-        await self.client(progress, total, make_lines_visible(message) if message else message)
+        await self.client(progress, total, make_lines_visible(message) if message else message, meta=meta)
 
     async def beat(self) -> None:
         """Until cancelled, or the call is left: speak whenever the upstream has been silent for a while."""

@@ -93,3 +93,9 @@ class RetryPolicy:
 
     def wait_s(self, now_s: float) -> float:
         return max(0.0, self.next_try_s - now_s)
+
+
+def retry_policies(limits: RetryLimits, *, is_shared: bool) -> Callable[[], RetryPolicy]:
+    """Gives the policy of each connection: one for all, or one for each, where a refusal says nothing of the others."""
+    shared = RetryPolicy(limits)
+    return lambda: shared if is_shared else RetryPolicy(limits)

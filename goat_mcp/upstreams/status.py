@@ -56,7 +56,7 @@ class RejectedEntry:
     name: str
     reason: str
     reason_code: ReasonCode = ReasonCode.BROKEN_ENTRY
-    kind: Literal["tool", "resource", "template", "prompt"] = "tool"
+    kind: Literal["tool", "resource", "template", "prompt", "skill"] = "tool"
 
 
 class UpstreamState(StrEnum):

@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.config.launchers import called_too_early, start_timeout_s
-from goat_mcp.upstreams.envelope import STATELESS_VERSION
+from goat_mcp.upstreams.eras import ConnectionEra
 from goat_mcp.upstreams.faults import Fault, LoginRequired, StartFailure, TransportFault, start_failure_in
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
@@ -76,6 +76,7 @@ class Supervisor:
         limits: SupervisorLimits,
         connect: Connect,
         on_change: Callable[[], None],
+        era: ConnectionEra,
     ) -> None:
         """`callers` are made again for each connection; `retry` is the whole upstream's. `root_of`: see there.
 
@@ -97,6 +98,7 @@ class Supervisor:
         self._limits = limits
         self._connect = connect
         self._on_change = on_change
+        self._era = era
         self._retry = retry
         self._attempt = _Attempt()
         self._life: _Life | None = None
@@ -129,11 +131,6 @@ class Supervisor:
     def is_free(self) -> bool:
         """Whether it neither has a connection nor tries to get one, and nobody waits for it."""
         return self.state in (UpstreamState.IDLE, UpstreamState.STOPPED) and not self._in_use
-
-    @property
-    def is_stateless(self) -> bool:
-        """Whether its upstream is known to speak the era in which each request says who is asking."""
-        return self.known_version == STATELESS_VERSION
 
     def restart(self) -> None:
         """Connect again, for it is to declare something else now. Nothing must be in flight."""
@@ -221,6 +218,7 @@ class Supervisor:
 
     def forget_version(self) -> None:
         self.known_version = None
+        self._era.forget()
 
     def worked(self) -> None:
         if self._retry.failures:
@@ -288,7 +286,8 @@ class Supervisor:
             with anyio.CancelScope() as self._starting:
                 life = await self._connect_and_serve()
         except Exception as error:
-            self._note_failure(error)
+            if self._life is not None or not self._era.is_given_up(error):
+                self._note_failure(error)
             return
         finally:
             self._life = self._starting = None
@@ -317,9 +316,9 @@ class Supervisor:
         target = self._last_target = self._target()
         async with self._connect(
             target,
-            known_version=self.known_version,
+            known_version=self._era.first(self.known_version),
             login=self._login,
-            start_timeout_s=self.start_timeout_s,
+            start_timeout_s=self._era.patience_s(self.start_timeout_s, self._limits.connect_wait_s),
             callers=self._callers(),
         ) as connection:
             if self._is_outdated:
@@ -330,6 +329,7 @@ class Supervisor:
             life = self._life = _Life(connection)
             self.last_connection = connection
             self.known_version = connection.version if connection.era_is_proved else None
+            self._era.learn(connection)
             self._enter(UpstreamState.READY)
             self._attempt.connection = connection
             self._attempt.settled.set()

@@ -6,7 +6,7 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,27 +17,38 @@ import anyio
 import anyio.abc
 
 from goat_mcp.catalog.offerings import Offerings
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
-from goat_mcp.core.lazy import Lazy
+from goat_mcp.core.resources import UpstreamUpdate
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
 from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
-from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
+from goat_mcp.upstreams.client_views import ClientViews
+from goat_mcp.upstreams.config.entry import (
+    RootOf,
+    UpstreamConfig,
+    first_existing,
+    follows_client,
+    needs_workspace,
+    roots_in,
+    start_root,
+)
 from goat_mcp.upstreams.connection_pool import ConnectionPool, PooledRequest
 from goat_mcp.upstreams.diagnosis import upstream_status
+from goat_mcp.upstreams.eras import ConnectionEra, UpstreamEras
 from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
-from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
+from goat_mcp.upstreams.retry_policy import SupervisorLimits, retry_policies
 from goat_mcp.upstreams.sharing.shared_connect import Sharing
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor
@@ -45,7 +56,6 @@ from goat_mcp.upstreams.supervisor import Connect, Supervisor
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
     from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
-    from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.pinning.pin_review import Comparison
     from goat_mcp.upstreams.transports.callers import Callers
@@ -63,7 +73,7 @@ class UpstreamServices:
     """What all upstreams of a process share.
 
     `uris` knows what results point to. `roots` are what upstreams hear of as the client's. `on_change` hears that
-    something in `status` changed, `on_updated` the URIs of watched resources that were updated; neither may block.
+    something in `status` changed, `on_updated` the watched resources that were updated; neither may block.
     """
 
     registry: Registry
@@ -76,8 +86,9 @@ class UpstreamServices:
     connect: Connect
     sharing: Sharing
     roots: RootsOf
+    own_lists: OwnLists
     on_change: Callable[[], None]
-    on_updated: Callable[[str], None]
+    on_updated: Callable[[UpstreamUpdate], None]
 
 
 class Upstream:
@@ -94,13 +105,10 @@ class Upstream:
         self._login = login
         self._logins: LoginElicitation | None = None
         self._group: anyio.abc.TaskGroup | None = None
-        self.subscriptions = Lazy(self._make_subscriptions)
-        """Which of its resources somebody watches."""
-        retry = RetryPolicy(self._limits.retry)
-
+        retry_of = retry_policies(self._limits.retry, is_shared=not (login and login.endpoint.has_workspace_logins))
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
-        self._asks = KnownAsks(config, warm)
+        self._asks, self._eras = KnownAsks(config, warm), UpstreamEras(config, warm)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.transports.server_requests import declared_for
@@ -108,30 +116,37 @@ class Upstream:
             return declared_for(capabilities, config.allow)
 
         def make(
-            declared: Callable[[], Mapping[str, Any]], workspace: RootOf, account: Callable[[], str], is_leader: bool
+            declared: Callable[[], Mapping[str, Any]],
+            workspace: RootOf,
+            account: Callable[[], str],
+            is_leader: bool,
+            era: ConnectionEra,
         ) -> Supervisor:
-            asks, root_of, share = self._asks, partial(_root_of, workspace, roots), services.sharing.connect
+            asks, root_of, share = self._asks, partial(start_root, workspace, roots), services.sharing.connect
             return Supervisor(
                 config,
                 telemetry=telemetry,
                 on_connected=self._on_connected,
                 callers=partial(
-                    self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
+                    self._callers,
+                    declared,
+                    partial(roots_in, workspace, roots) if self._needs_workspace else roots,
                 ),
-                retry=retry,
+                retry=retry_of(),
                 root_of=root_of,
                 failed=self._failed,
                 stays=is_leader and config.start == "eager",
-                login=login,
+                login=login and login.at(root_of),
                 limits=services.limits,
                 connect=share(services.connect, config, root_of, account, asks=asks.has_asked, learn_asks=asks.learn),
                 on_change=services.on_change,
+                era=era,
             )
 
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
-        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
+        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots, self._eras)
         self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, services.pins.lock, services.pins.definitions, telemetry)
@@ -147,6 +162,7 @@ class Upstream:
             want=self._supervisor.want,
             visible=self._visible,
             elicit_login=self.elicit_login if self._login is not None else None,
+            requests=lambda: self.requests,
         )
         self._tools = ToolCache(
             config, registry=services.registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate
@@ -158,7 +174,18 @@ class Upstream:
             telemetry=telemetry,
             limits=self._limits,
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
-            on_listed=services.on_change,
+            on_listed=self._offered,
+        )
+        self.views = ClientViews(
+            config,
+            self._pool,
+            self._tools,
+            self.offerings,
+            own_lists=services.own_lists,
+            workspace_of=self._workspace_of,
+            limits=services.limits,
+            telemetry=telemetry,
+            on_updated=services.on_updated,
         )
         self._list_problem = ""
 
@@ -207,7 +234,8 @@ class Upstream:
         if self._logins is None:
             from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
 
-            self._logins = LoginElicitation(self.config, self._login, self._group.start_soon, self._telemetry)
+            services = (self._group.start_soon, self._telemetry, self._workspace_of)
+            self._logins = LoginElicitation(self.config, self._login, *services)
         await self._logins.ask(ctx, wanted)
 
     async def elicit_first_login(self, ctx: ToolContext) -> None:
@@ -250,13 +278,9 @@ class Upstream:
             self.offerings.first_outcome = anyio.Event()
         return True
 
-    def _make_subscriptions(self) -> Subscriptions:
-        from goat_mcp.upstreams.calls.subscriptions import Subscriptions
-
-        reopen_s = self._limits.relist_interval_s
-        return Subscriptions(
-            self.config, self._supervisor, self._telemetry, self._services.on_updated, reopen_s=reopen_s
-        )
+    def _offered(self) -> None:
+        self.views.show()
+        self._services.on_change()
 
     @property
     def tools_ttl_ms(self) -> int | None:
@@ -273,6 +297,7 @@ class Upstream:
         version = self._tools.load_warm()
         if version is not None:
             self._supervisor.known_version = version or None
+            self._eras.load(version)
             self._first_outcome.set()
 
     async def compare(self, before: LockContent) -> Comparison:
@@ -300,6 +325,7 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self.offerings.repin()
+        self.views.show()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""
@@ -307,9 +333,7 @@ class Upstream:
         self.offerings.close()
         self.calls.close()
         self._first_outcome.set()
-        if (subscriptions := self.subscriptions.made) is not None:
-            # Nothing reports updates any more: watching clients should read again, and subscribe again.
-            subscriptions.end()
+        self.views.end()
 
     async def drained(self, max_wait_s: float) -> None:
         """Wait until no call of it is under way."""
@@ -351,6 +375,7 @@ class Upstream:
         """Live until cancelled."""
         try:
             async with anyio.create_task_group() as self._group:
+                self._group.start_soon(self.views.keep_placed)
                 await self._pool.run()
         finally:
             self._group = None
@@ -365,15 +390,15 @@ class Upstream:
         self.offerings.first_outcome.set()
 
     async def _on_connected(self, connection: Connection) -> None:
+        is_leader, hears = connection is self._supervisor.last_connection, anyio.Event()
         async with anyio.create_task_group() as group:
-            if connection is self._supervisor.last_connection:
-                # The others are for the calls of single clients.
-                hears = anyio.Event()
-                group.start_soon(self.subscriptions().keep, connection, hears)
+            group.start_soon(self.views.keep_watched, connection, hears)
+            if is_leader:
                 with anyio.move_on_after(HEARS_WITHIN_S):
                     await hears.wait()
-                hears.set()
-                group.start_soon(self.offerings.keep, connection)
+            hears.set()
+            # The others are for the calls of single clients.
+            group.start_soon(self.offerings.keep if is_leader else self.views.keep_offered, connection)
             group.start_soon(self._keep_listed, connection)
 
     async def _keep_listed(self, connection: Connection) -> None:
@@ -394,13 +419,11 @@ class Upstream:
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
 
     async def _list(self, connection: Connection) -> bool:
+        if connection is not self._supervisor.last_connection:
+            return not await self.views.list_tools(connection)
         version = self._supervisor.known_version or ""
-        is_leader = connection is self._supervisor.last_connection
-        problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s, shows=is_leader)
-        if not is_leader:
-            # What depends on the abilities of one client is not shown to all; it is only held against the pins.
-            return not problem
-        self._list_problem = problem
+        self._list_problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s)
+        self.views.show()
         self._first_outcome.set()
         if self._list_problem:
             self._telemetry.warning(
@@ -438,13 +461,3 @@ def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
     return VisibleResults(config.name)
-
-
-def _root_of(workspace: RootOf, roots: RootsOf) -> Path | None:
-    return workspace() or next(iter(roots(False)), None)
-
-
-def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
-    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
-    root = workspace()
-    return roots(client_has_some) if root is None else (root,)

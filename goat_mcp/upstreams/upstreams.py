@@ -12,12 +12,13 @@ import anyio
 import anyio.abc
 
 from goat_mcp.catalog.offerings import Kind, Offerings
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.calling_client import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.resources import McpResources
+from goat_mcp.core.resources import McpResources, UpstreamUpdate
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
@@ -68,16 +69,18 @@ class Upstreams:
         on_change: Callable[[], None] = lambda: None,
         instance: str = "",
         roots: RootsOf = no_roots,
-        on_updated: Callable[[str], None] = lambda uri: None,
+        on_updated: Callable[[UpstreamUpdate], None] = lambda update: None,
         drain_s: float = DRAIN_S,
         sharing: Sharing = SHARE_NAMED,
+        own_lists: OwnLists | None = None,
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 
-        `on_change` hears that something in `status` changed, `on_updated` the URIs of watched resources that were
+        `on_change` hears that something in `status` changed, `on_updated` the watched resources that were
         updated; neither may block. `instance` is our id among gateways (`core.gateway_chain`).
         """
         self.offers = Offerings()
+        self.own_lists = own_lists or OwnLists()
         self.given = UriOwnership()
         self.given_by_reads = UriOwnership()
         """Those that only the contents of another resource held."""
@@ -104,6 +107,7 @@ class Upstreams:
             connect=partial(lazy_connect, instance=instance, guard=guard, confine=confine),
             sharing=sharing,
             roots=roots,
+            own_lists=self.own_lists,
             on_change=on_change,
             on_updated=on_updated,
         )

@@ -152,7 +152,7 @@ async def test_progress_names_the_turn_and_the_running_tool(tmp_path: Path, monk
         model = ScriptedModel([says("", wait)])
         on.use(model)
 
-        async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+        async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
             told.append((done, message))
             if message and message.startswith("turn 1: Bash while"):
                 (on.workspace / "go").touch()

@@ -53,7 +53,7 @@ class Listener:
         self.messages: list[str] = []
         self.ctx = ToolContext(call_id="c", progress=RisingProgress(self._note), wants_progress=True)
 
-    async def _note(self, done: float, total: float | None = None, message: str | None = None) -> None:
+    async def _note(self, done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         self.values.append(done)
         self.messages.append(message or "")
 
@@ -134,7 +134,7 @@ async def test_whatever_a_tool_reports_the_values_are_numbers_that_rise(tmp_path
     values: list[float] = []
     totals: list[float | None] = []
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         values.append(done)
         totals.append(total)
 

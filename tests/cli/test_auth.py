@@ -37,7 +37,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         goat_command("auth", *arguments),
         stdin=subprocess.PIPE,
@@ -45,7 +45,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env=environment(folder),
-        cwd=folder,
+        cwd=cwd or folder,
     )
 
 
@@ -156,3 +156,45 @@ def test_a_server_that_cannot_be_reached_has_an_exit_code_of_its_own(tmp_path: P
     _, err = process.communicate(timeout=60)
 
     assert (process.returncode, "no login to gone now" in err) == (4, True), err
+
+
+def browse(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What the command says once somebody was at the login page."""
+    back = urlsplit(where_it_ends(address_of(process)))
+    honest = http.client.HTTPConnection(back.netloc, timeout=20)
+    honest.request("GET", f"{back.path}?{back.query}")
+    honest.getresponse().read()
+    return process.communicate(timeout=60)
+
+
+def test_an_account_for_each_project_is_made_shown_and_ended_by_itself(tmp_path: Path) -> None:
+    """AUT-1: the directory is that of `--workspace`, or the current one."""
+    one, two = (tmp_path / name for name in ("one", "two"))
+    one.mkdir()
+    two.mkdir()
+    state = StateDirectory(tmp_path / "state")
+    wants = {"name": "web", "reason_code": "auth_required", "detail": "x", "since": iso(time.time() - 60)}
+    wants["account"] = "workspace"
+    with guarded_server(tmp_path) as server:
+        file = tmp_path / "servers.json"
+        file.write_text(json.dumps({"mcpServers": {"web": server.entry(oauth={"account": "workspace"})}}))
+        ProcessFiles(state).write({"pid": os.getpid(), "workspace": [str(two)], "upstreams": [wants]})
+        (waiting,) = anyio.run(approval_queue(state).waiting)
+        in_one, _ = browse(start(tmp_path, "login", "web", "--upstreams", str(file), "--workspace", str(one)))
+        still_waiting = len(anyio.run(approval_queue(state).waiting))
+        in_two, _ = browse(start(tmp_path, "login", "web", "--upstreams", str(file), cwd=two))
+        asked_after = anyio.run(approval_queue(state).waiting)
+        listed = json.loads(start(tmp_path, "list", "--json").communicate(timeout=60)[0])
+        logged_out, _ = start(tmp_path, "logout", "web", "--upstreams", str(file), "--workspace", str(one)).communicate(
+            timeout=60
+        )
+        left = json.loads(start(tmp_path, "list", "--json").communicate(timeout=60)[0])
+
+    assert f"Logged in to web for {one}." in in_one
+    assert f"Logged in to web for {two}." in in_two
+    assert still_waiting == 1
+    assert {entry["workspace"] for entry in listed} == {str(one), str(two)}
+    assert f"Logged out of web for {one};" in logged_out
+    assert [entry["workspace"] for entry in left] == [str(two)]
+    assert f"--workspace {two}" in waiting.request.facts["command"]
+    assert asked_after == []

@@ -34,6 +34,8 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from tests.conformance.extension_logins import EXTENSION_LOGINS, extension_login
+from tests.conformance.skill_user import SKILL_STEPS
 from tests.conformance.targets import DIALECT, OPEN
 
 WITHIN_S = 50.0
@@ -152,6 +154,7 @@ STEPS: Mapping[str, Step] = {
     "http-standard-headers": _use_everything,
     "http-custom-headers": _call_as_told,
     "json-schema-2020-12-preservation": _echo_the_schema,
+    **SKILL_STEPS,
 }
 """What a user does in a scenario; in the others, call every tool there is."""
 
@@ -165,7 +168,9 @@ def _oauth(scenario: str, context: Mapping[str, Any]) -> Mapping[str, Any]:
 
 async def _run(url: str, scenario: str, revision: str, context: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder, anyio.fail_after(WITHIN_S):
-        async with user(url, Path(folder), revision, _oauth(scenario, context)) as client:
+        is_extension = scenario in EXTENSION_LOGINS
+        oauth = extension_login(url, scenario, context, Path(folder)) if is_extension else _oauth(scenario, context)
+        async with user(url, Path(folder), revision, oauth) as client:
             await STEPS.get(scenario, _call_every_tool)(client, context)
 
 

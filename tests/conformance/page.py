@@ -19,7 +19,9 @@ def with_results(page: str, results: str) -> str:
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
-    return f"{sum(outcome.passed for outcome in outcomes)} of {len(outcomes)}"
+    left_out = sum(outcome.is_left_out for outcome in outcomes)
+    passed = sum(outcome.passed for outcome in outcomes) - left_out
+    return f"{passed} of {len(outcomes) - left_out}" + (f" ({left_out} left out by the suite)" if left_out else "")
 
 
 def table(columns: Table) -> str:
@@ -36,6 +38,8 @@ def table(columns: Table) -> str:
 def _cell(outcome: Outcome | None) -> str:
     if outcome is None:
         return "-"
+    if outcome.is_left_out:
+        return "left out by the suite"
     warned = f", {len(outcome.warnings)} warned" if outcome.warnings else ""
     return f"{'pass' if outcome.passed else '**fail**'} ({outcome.successes} checks{warned})"
 

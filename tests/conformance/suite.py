@@ -50,6 +50,11 @@ class Outcome:
     def passed(self) -> bool:
         return not self.failures
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the suite itself has checked nothing of it."""
+        return self.passed and not self.successes and not self.warnings
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -70,18 +75,34 @@ class Suite:
         said = self._run(["list", f"--{side}", "--spec-version", revision], LIST_TIMEOUT_S).stdout
         return [line.split()[1] for line in said.splitlines() if line.startswith("  - ")]
 
+    def extensions(self, side: Side) -> list[str]:
+        """The scenarios of extensions, which belong to no revision."""
+        said = self._run(["list", f"--{side}"], LIST_TIMEOUT_S).stdout
+        lines = [line for line in said.splitlines() if line.startswith("  - ") and line.endswith("[extension]")]
+        return [line.split()[1] for line in lines]
+
     def against_server(self, url: str, revision: str, folder: Path) -> list[Outcome]:
         """All server scenarios of a revision, one after the other, in the suite's order."""
         names = self.scenarios("server", revision)
         options = ["--suite", "all", "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
         return self._outcomes("server", names, ["--url", url, *options], folder)
 
-    def against_client(self, command: str, scenario: str, revision: str, folder: Path) -> Outcome:
+    def against_extension(self, url: str, scenario: str, folder: Path) -> Outcome:
+        """One server scenario of an extension. What the suite itself leaves out there is no failure."""
+        options = ["--url", url, "--scenario", scenario, "--timeout", str(SCENARIO_TIMEOUT_MS)]
+        (outcome,) = self._outcomes("server", [scenario], options, folder)
+        return outcome
+
+    def against_client(
+        self, command: str, scenario: str, revision: str, folder: Path, *, is_extension: bool = False
+    ) -> Outcome:
         """One client scenario: the suite serves, and runs `command` with the URL of its server.
 
-        As in the suite's own count, a warning fails it, and so does a client that ends badly.
+        As in the suite's own count, a warning fails it, and so does a client that ends badly. An extension belongs to
+        no revision, and is run at the one that is given.
         """
         options = ["--scenario", scenario, "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
+        options += ["--force"] if is_extension else []
         (outcome,) = self._outcomes("client", [scenario], ["--command", command, *options], folder)
         return replace(outcome, failures=(*outcome.failures, *outcome.warnings), warnings=())
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,16 @@ OPEN = {"naming": "flat", "allow": ["elicitation", "roots", "sampling"]}
 """Its own names, and everything that it may ask."""
 READY_WITHIN_S = 90.0
 _FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
+_HIGH_LEVEL = [sys.executable, "-m", "tests.conformance.fixture.high_level"]
 _TOOL = "test_simple_text"
 
 
 @contextmanager
-def direct(folder: Path) -> Generator[str]:
-    """The fixture by itself."""
+def direct(folder: Path, *flags: str, server: Sequence[str] = _FIXTURE) -> Generator[str]:
+    """The fixture by itself, or another server."""
     with (folder / "fixture.stderr").open("w") as said:
         process = subprocess.Popen(
-            [*_FIXTURE, "--http"],
+            [*server, "--http", *flags],
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -54,21 +55,42 @@ def direct(folder: Path) -> Generator[str]:
 @contextmanager
 def behind_http(folder: Path) -> Generator[str]:
     """goat-mcp with the fixture as an HTTP upstream."""
-    with direct(folder) as url, _goat(folder, {"url": url}) as front:
+    with direct(folder) as url, goat(folder, {"url": url}) as front:
         yield front
 
 
 @contextmanager
 def behind_stdio(folder: Path) -> Generator[str]:
     """goat-mcp with the fixture as a child process."""
-    with _goat(folder, _child()) as front:
+    with goat(folder, child()) as front:
         yield front
 
 
 @contextmanager
 def behind_handshake_only(folder: Path) -> Generator[str]:
     """goat-mcp with a child process that knows only the older era: what newer clients see of it is all bridged."""
-    with _goat(folder, _child("--handshake-only")) as front:
+    with goat(folder, child("--handshake-only")) as front:
+        yield front
+
+
+@contextmanager
+def high_level(folder: Path) -> Generator[str]:
+    """The server of the SDK's high-level API by itself."""
+    with direct(folder, server=_HIGH_LEVEL) as url:
+        yield url
+
+
+@contextmanager
+def high_level_behind_http(folder: Path) -> Generator[str]:
+    """goat-mcp with that server as an HTTP upstream."""
+    with high_level(folder) as url, goat(folder, {"url": url}) as front:
+        yield front
+
+
+@contextmanager
+def high_level_behind_stdio(folder: Path) -> Generator[str]:
+    """goat-mcp with that server as a child process."""
+    with goat(folder, child(server=_HIGH_LEVEL)) as front:
         yield front
 
 
@@ -83,8 +105,8 @@ def behind_balancer(folder: Path) -> Generator[str]:
         yield running.url
 
 
-def _child(*options: str) -> dict[str, Any]:
-    command, *arguments = _FIXTURE
+def child(*options: str, server: Sequence[str] = _FIXTURE) -> dict[str, Any]:
+    command, *arguments = server
     return {"command": command, "args": [*arguments, *options], "env": {"PYTHONPATH": str(REPOSITORY)}}
 
 
@@ -96,12 +118,13 @@ def _options(folder: Path, entry: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
+def goat(folder: Path, entry: Mapping[str, Any], *settings: str) -> Generator[str]:
     workspace = folder / "workspace"
     workspace.mkdir()
     # No --workspace: the roots that an upstream is told are the client's then.
     command = goat_command("serve", "--http", "127.0.0.1:0", "--no-token")
     command += [*_options(folder, entry), "--mode", "bypassPermissions"]
+    command += [part for setting in settings for part in ("--set", setting)]
     process = subprocess.Popen(
         command,
         env=Launch(folder, workspace).environment,
@@ -141,3 +164,9 @@ TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     HANDSHAKE_ONLY: behind_handshake_only,
     "three replicas": behind_balancer,
 }
+HIGH_LEVEL: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "high-level server": high_level,
+    "high-level HTTP upstream": high_level_behind_http,
+    "high-level stdio upstream": high_level_behind_stdio,
+}
+"""A server that others could have written. What it cannot do by itself it cannot do through goat-mcp either."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.scenarios import NOT_ACROSS_ERAS
 from tests.conformance.suite import REVISIONS, Outcome, Suite
-from tests.conformance.targets import HANDSHAKE_ONLY, TARGETS
+from tests.conformance.targets import HANDSHAKE_ONLY, HIGH_LEVEL, TARGETS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.matrix]
 HOW_MANY = {"2025-11-25": 33, "2026-07-28": 40}
@@ -33,6 +33,30 @@ def test_the_server_scenarios_of_both_revisions_pass(suite: Suite, target: str, 
     short = {revision: shortcomings(outcomes, known) for revision, outcomes in found.items()}
     assert {revision: len(outcomes) for revision, outcomes in found.items()} == HOW_MANY
     assert short == {"2025-11-25": {}, "2026-07-28": {}}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("target", ["high-level HTTP upstream", "high-level stdio upstream"])
+def test_what_a_high_level_server_passes_directly_it_passes_through_us_in_both_eras(
+    suite: Suite, target: str, tmp_path: Path
+) -> None:
+    """ERA-2b: tools that ask by a request work in the handshake only, and do so through us."""
+
+    def passed(name: str, folder: Path) -> dict[str, set[str]]:
+        folder.mkdir()
+        with HIGH_LEVEL[name](folder) as url:
+            found = {revision: suite.against_server(url, revision, folder / revision) for revision in REVISIONS}
+        return {
+            revision: {outcome.scenario for outcome in outcomes if outcome.passed}
+            for revision, outcomes in found.items()
+        }
+
+    direct, through = passed("high-level server", tmp_path / "direct"), passed(target, tmp_path / "through")
+
+    assert {revision: direct[revision] - through[revision] for revision in REVISIONS} == {
+        key: set() for key in REVISIONS
+    }
+    assert {"tools-call-sampling", "tools-call-elicitation"} <= through["2025-11-25"]
 
 
 def test_a_server_that_is_none_fails_every_scenario(suite: Suite, tmp_path: Path) -> None:

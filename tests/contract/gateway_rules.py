@@ -241,13 +241,17 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "REL-5",
         "Keys of `_meta` that belong to the protocol are made again for each hop, both ways; all others pass.",
-        "upstreams/envelope",
+        "upstreams/envelope upstreams/transports/progress_meta upstreams/transports/dispatcher server/cancellations",
         "upstreams/test_envelope.py::test_no_reserved_key_of_the_client_reaches_the_upstream "
         "upstreams/test_envelope.py::"
         "test_no_reserved_key_and_no_hop_member_of_the_upstream_reaches_the_client "
-        "upstreams/test_hostile_upstreams.py::test_up_40_what_only_the_protocol_may_say_is_stripped",
-        waived="2026-11-22: progress reports and updates of resources lose the other keys on their way to the client, "
-        "and a client's `cancelled` loses them, and its reason, on its way to the upstream.",
+        "upstreams/test_hostile_upstreams.py::test_up_40_what_only_the_protocol_may_say_is_stripped "
+        "e2e/test_relayed_notices.py::test_progress_keeps_its_meta_but_for_what_only_the_protocol_may_say "
+        "e2e/test_relayed_notices.py::test_an_update_of_a_resource_keeps_its_meta "
+        "e2e/test_relayed_notices.py::test_an_upstream_hears_why_a_call_was_cancelled",
+        not_covered="A question that an upstream withdraws is withdrawn at the client in our words. Progress "
+        "that a client reports of its own answer is not passed on. In the stateless era over HTTP a closed stream "
+        "cancels, which has no room for a reason.",
     ),
     _rule(
         "REL-6",
@@ -285,6 +289,22 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_one_that_refuses_our_revision_and_names_it_is_asked_once_more "
         "upstreams/test_http_upstreams.py::test_a_server_error_in_answer_to_the_probe_proves_no_era "
         "upstreams/calls/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more",
+    ),
+    _rule(
+        "ERA-2b",
+        "An upstream that speaks both eras is spoken to in that of the client whose call it is; one that speaks one "
+        "era is bridged, and a handshake that fails costs no call.",
+        "upstreams/eras upstreams/connection_pool upstreams/supervisor upstreams/transports/connect",
+        "upstreams/test_eras.py::"
+        "test_a_tool_that_asks_does_so_in_the_way_of_each_clients_era_at_the_same_time "
+        "upstreams/test_eras.py::"
+        "test_one_that_speaks_one_era_is_bridged_and_is_not_tried_in_the_other_again "
+        "upstreams/test_eras.py::"
+        "test_what_a_client_lists_is_started_in_its_era_and_a_client_of_the_other_has_a_process_beside_it "
+        "upstreams/test_eras.py::"
+        "test_the_next_start_knows_the_eras_and_one_that_has_lost_one_is_bridged "
+        "upstreams/test_eras.py::"
+        "test_a_failed_handshake_is_no_failed_call_where_the_other_era_may_work",
     ),
     _rule(
         "ERA-3",
@@ -346,21 +366,33 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
         "e2e/test_upstreams_that_ask.py::"
         "test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_question "
+        "e2e/test_upstreams_that_ask.py::test_each_kind_of_question_names_what_the_client_lacks "
+        "e2e/test_upstreams_that_ask.py::test_a_model_without_tools_is_not_asked_to_use_any "
         "e2e/test_upstreams_that_ask.py::"
         "test_an_upstream_hears_that_its_clients_roots_have_changed_and_is_told_the_new_ones "
         "server/test_adapter.py::test_where_no_workspace_was_named_the_clients_roots_are_it",
     ),
     _rule(
         "ERA-7",
-        "Tasks and extensions pass only where both sides declare them; tools that need them are rejected.",
-        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests",
+        "Tasks and extensions pass only where both sides declare them; tools that need the tasks of 2025-11-25 are "
+        "rejected. Tools with a document are always listed.",
+        "upstreams/listing/entry_validation upstreams/envelope upstreams/transports/server_requests "
+        "upstreams/calls/task_answers upstreams/calls/held_tasks gateway/upstream_tasks server/tasks/client_tasks "
+        "server/tasks/sealed_task catalog/app_tools",
         "upstreams/listing/test_listed_entries.py::"
         "test_a_tool_that_runs_only_as_a_task_is_rejected_and_one_that_may_is_not "
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
-        "server/apps/test_apps_of_upstreams.py::test_ERA_7_an_upstreams_app_passes_with_its_policy",
-        not_covered="We declare neither tasks nor extensions to upstreams, so none passes but documents of MCP Apps, "
-        "which need no word of ours; there is no setting that would let them.",
+        "server/apps/test_apps_of_upstreams.py::test_ERA_7_* "
+        "server/apps/test_rendered_apps.py::test_ERA_7_* "
+        "e2e/test_inspector.py::test_it_finds_the_app_of_an_upstreams_tool_with_its_policy "
+        "server/test_tasks_relay.py::"
+        "test_the_extension_is_declared_for_a_client_that_declares_it_and_for_no_other "
+        "server/test_tasks_relay.py::test_an_upstreams_task_passes_with_an_id_of_ours_and_all_else_as_it_is "
+        "server/test_tasks_relay.py::"
+        "test_a_handshake_client_gets_the_result_of_a_task_that_the_upstream_insists_on "
+        "server/test_tasks_offer.py::test_a_handshake_client_hears_of_no_tasks",
+        not_covered="Of extensions only tasks are declared to upstreams; documents of MCP Apps need no word of ours.",
     ),
     _rule(
         "FLW-1",
@@ -418,7 +450,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CHG-1",
         "A changed list is read again for that upstream only, at most once a second; clients hear of it once what they "
         "see is new.",
-        "upstreams/cache/tool_cache upstreams/upstream server/change_notifications",
+        "upstreams/cache/tool_cache upstreams/upstream upstreams/client_views catalog/own_lists "
+        "server/change_notifications",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_flood_of_change_notices_costs_at_most_one_list_per_interval "
         "e2e/test_list_changed.py::test_a_handshake_client_is_told "
@@ -426,10 +459,12 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "e2e/test_list_changed.py::test_a_client_that_has_seen_everything_is_left_in_peace "
         "server/test_changes.py::test_several_changes_at_once_are_told_once "
         "e2e/test_watched_through_gateways.py::"
-        "test_who_watches_and_then_calls_hears_of_what_its_calls_change",
-        waived="2026-11-22: where a server of the handshake era may ask its clients, each has a process of its own. "
-        "All see the lists of the first one's; what the process of another tells of its lists, or of resources it is "
-        "watched for, reaches nobody.",
+        "test_who_watches_and_then_calls_hears_of_what_its_calls_change "
+        "server/test_own_processes.py::"
+        "test_what_a_clients_process_lists_anew_is_seen_and_announced_to_that_client_alone "
+        "server/test_own_processes.py::"
+        "test_a_client_keeps_the_list_of_its_process_when_that_of_the_first_changes "
+        "server/test_own_processes.py::test_who_has_no_process_any_more_sees_what_all_see",
     ),
     _rule(
         "CHG-2",
@@ -458,15 +493,18 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-4",
         "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
-        "upstreams/calls/subscriptions server/handlers/resources",
+        "upstreams/calls/subscriptions upstreams/calls/watches server/handlers/resources",
         "server/test_watched_resources.py::"
         "test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
+        "server/test_own_processes.py::"
+        "test_what_a_client_watches_is_watched_in_its_own_process_and_told_to_it_alone "
+        "server/test_own_processes.py::"
+        "test_a_stateless_client_hears_on_its_stream_of_what_its_own_process_says "
         "server/test_watched_resources.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
         "server/test_watched_resources.py::"
         "test_who_is_not_told_by_the_upstream_hears_so_when_subscribing "
         "e2e/test_watched_through_gateways.py::"
         "test_who_watches_and_then_calls_hears_of_what_its_calls_change",
-        waived="2026-11-22: as CHG-1, where each client has a process of its own.",
     ),
     _rule(
         "CHG-5",

@@ -20,7 +20,7 @@ async def test_it_speaks_with_rising_values_until_the_work_is_done(monkeypatch: 
     heard: list[tuple[float, str | None]] = []
     enough = anyio.Event()
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, message))
         if len(heard) == 3:
             enough.set()
@@ -78,7 +78,7 @@ async def test_work_that_tells_of_itself_is_not_talked_over(monkeypatch: pytest.
     heard: list[str | None] = []
     silence = anyio.Event()
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(message)
         if message == "waiting":
             silence.set()

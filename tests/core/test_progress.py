@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 async def test_each_value_is_above_the_one_before_and_is_a_number_that_json_has(reported: list[float]) -> None:
     values: list[float] = []
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         values.append(done)
 
     rising = RisingProgress(note)
@@ -32,7 +32,7 @@ async def test_each_value_is_above_the_one_before_and_is_a_number_that_json_has(
 async def test_values_that_rise_pass_as_they_are_and_others_are_lifted_a_little() -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         seen.append((done, total, message))
 
     rising = RisingProgress(note)

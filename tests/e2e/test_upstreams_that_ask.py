@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import mcp_types as types
 import pytest
+from mcp import MCPError
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import REPOSITORY, HttpGoat, Launch, connected, http_goat
@@ -149,6 +150,62 @@ async def test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_serve
         assert [result["error"]["code"] for result in seen.results[2:]] == [-32021] * 2
     else:
         assert all("[E_CAPABILITY]" in text and "elicitation.form" in text for text in seen.texts[2:])
+
+
+@every_transport
+@every_python
+@pytest.mark.parametrize(
+    ("tool", "method", "needed"),
+    [
+        ("book", "elicitation/create", "elicitation.form"),
+        ("pay", "elicitation/create", "elicitation.url"),
+        ("think", "sampling/createMessage", "sampling"),
+        ("use", "sampling/createMessage", "sampling.tools"),
+        ("where", "roots/list", "roots"),
+    ],
+)
+async def test_each_kind_of_question_names_what_the_client_lacks(
+    reach: Reach, seek_node: SeekNode, transport: str, kind: Kind, tool: str, method: str, needed: str
+) -> None:
+    """ERA-6, all four pairs of eras: a handshake upstream hears at once that it may not ask, and says what it likes; a
+    call of a stateless one ends in -32021 for a stateless client, and in a tool error for another."""
+    steps = [call(f"mcp__{upstream}__{tool}") for upstream in UPSTREAMS]
+
+    seen = await visit(kind, reach(transport), steps, NOBODY, node=seek_node)
+
+    assert seen.texts[:2] == [f"refused: -32601 goat-mcp declared no capability for {method}"] * 2
+    assert all(needed in text for text in seen.texts[2:])
+    if kind.is_modern:
+        assert [result["error"]["code"] for result in seen.results[2:]] == [-32021] * 2
+    else:
+        assert all(
+            result["isError"] and "[E_CAPABILITY]" in text
+            for result, text in zip(seen.results[2:], seen.texts[2:], strict=True)
+        )
+
+
+@every_transport
+@every_python
+async def test_a_model_without_tools_is_not_asked_to_use_any(reach: Reach, transport: str, kind: Kind) -> None:
+    """ERA-6: a part of what the client can do is not enough."""
+
+    async def thinks(context: Any, params: Any) -> types.CreateMessageResult:
+        return types.CreateMessageResult.model_validate(A_WORD)
+
+    said: list[str] = []
+    async with connected(reach(transport), kind.era, sampling_callback=thinks) as client:
+        for upstream in UPSTREAMS:
+            try:
+                result = await client.call_tool(f"mcp__{upstream}__use", {})
+                said.append(text_of(result.model_dump(by_alias=True)))
+            except MCPError as refused:
+                said.append(f"{refused.error.code} {refused.error.data}")
+
+    assert said[:2] == ["refused: -32601 goat-mcp declared no capability for sampling/createMessage"] * 2
+    if kind.is_modern:
+        assert said[2:] == ["-32021 {'requiredCapabilities': {'sampling': {'tools': {}}}}"] * 2
+    else:
+        assert all("[E_CAPABILITY]" in text and "sampling.tools" in text for text in said[2:])
 
 
 @every_transport

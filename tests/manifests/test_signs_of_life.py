@@ -45,7 +45,7 @@ async def test_a_long_call_shows_signs_of_life(
     go = tmp_path / "go"
     heard: list[tuple[float, str | None]] = []
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, message))
         if len(heard) == 4:
             go.touch()

@@ -226,7 +226,15 @@ async def test_capabilities_and_instructions_are_the_same_in_both_eras_whatever_
         "completions": {},
         "logging": {},
     }
-    apps = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    ui, skills = {"mimeTypes": ["text/html;profile=mcp-app"]}, {"directoryRead": True}
+    tasks: dict[str, object] = {}
+    apps = {
+        "extensions": {
+            "io.modelcontextprotocol/ui": ui,
+            "io.modelcontextprotocol/skills": skills,
+            "io.modelcontextprotocol/tasks": tasks,
+        }
+    }
     instructions = said[0][1]
     # The handshake has no word for extensions of a server.
     assert said == [(always, instructions), (always | apps, instructions)] * 2

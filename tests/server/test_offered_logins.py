@@ -559,3 +559,19 @@ async def test_no_token_or_code_of_it_is_in_a_log_a_result_or_the_audit(
     assert "canary" not in seen
     assert state not in seen
     assert b"canary-access" in stored_in(tmp_path)
+
+
+@every_era
+async def test_an_account_of_the_project_alone_is_said_to_be_one(tmp_path: Path, mode: str) -> None:
+    """`oauth.account: workspace`."""
+    user = User()
+    with guarded_server(tmp_path) as server:
+        oauth = {"account": "workspace"}
+        async with goat_before(server, tmp_path, oauth=oauth) as goat, goat.client(mode, user) as client:
+            answer = text_of(await read(client))
+        shared = await login_of(tmp_path, server.url).token()
+        (shown,) = user.shown
+
+    assert answer == "read done"
+    assert f"for all calls to web in {tmp_path}." in shown.message
+    assert shared is None

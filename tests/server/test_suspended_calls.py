@@ -12,7 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.server.client_channel import AskedEnough, RawAnswer
-from goat_mcp.server.suspended_calls import SuspendedCall, SuspendedCalls
+from goat_mcp.server.suspended_calls import Patience, SuspendedCall, SuspendedCalls
 
 pytestmark = pytest.mark.anyio
 
@@ -124,3 +124,70 @@ async def test_a_client_is_asked_ten_times_for_one_call_and_then_no_more(before:
 
     assert (asked, stop) == (rounds, "ended")
     assert [str(enough) for enough in refused] == ["this call has asked its client 10 times already"]
+
+
+async def test_a_key_of_a_detached_call_means_one_question_for_ever() -> None:
+    """SEP-2663: a client drops what it has seen under a key before."""
+    asked: list[str] = []
+
+    async def asks_twice(call: SuspendedCall) -> str:
+        await anyio.sleep(0.05)
+        for _ in range(2):
+            await call.ask_all({"name": QUESTION})
+        return "answered"
+
+    async def take_over(call: SuspendedCall) -> str:
+        changed = anyio.Event()
+        call.detach(lambda: changed.set())
+        while not call.ended.is_set():
+            for key in call.open_questions():
+                asked.append(key)
+                call.answer({key: ANSWER})
+            with anyio.move_on_after(0.01):
+                await changed.wait()
+            changed = anyio.Event()
+        return "taken over"
+
+    calls, answer = SuspendedCalls(), ""
+    async with anyio.create_task_group() as group:
+        await group.start(calls.run)
+        answer = await calls.start(CTX, "me", "me", asks_twice, patience=Patience(0.001, take_over))
+        group.cancel_scope.cancel()
+
+    assert answer == "taken over"
+    assert len(asked) == len(set(asked)) == 2 and asked[0] == "name"
+
+
+async def test_a_detached_call_asks_ten_times_and_then_no_more() -> None:
+    refused: list[AskedEnough] = []
+
+    async def asks_for_ever(call: SuspendedCall) -> str:
+        await anyio.sleep(0.05)
+        try:
+            while True:
+                await call.ask_all({"q": QUESTION})
+        except AskedEnough as enough:
+            refused.append(enough)
+            return "ended"
+
+    async def take_over(call: SuspendedCall) -> str:
+        number = 0
+
+        def answer() -> None:
+            nonlocal number
+            for key in call.open_questions():
+                number += 1
+                call.answer({key: ANSWER})
+
+        call.detach(answer)
+        with anyio.fail_after(10):
+            await call.ended.wait()
+        return f"{number}"
+
+    calls, asked = SuspendedCalls(), ""
+    async with anyio.create_task_group() as group:
+        await group.start(calls.run)
+        asked = await calls.start(CTX, "me", "me", asks_for_ever, patience=Patience(0.001, take_over))
+        group.cancel_scope.cancel()
+
+    assert (asked, len(refused)) == ("10", 1)

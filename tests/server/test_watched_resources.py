@@ -201,3 +201,16 @@ async def test_a_lost_change_stream_is_reopened_and_the_lists_are_read_again(tmp
     assert type(change).__name__ == "ResourcesListChanged"
     assert (before, after) == (["a://one", "a://two"], ["a://one", "a://two", "a://extra0"])
     assert heard == ["listen:", "listen:"]
+
+
+# CHG-4
+async def test_who_watches_again_just_as_the_last_one_leaves_is_told_all_the_same(tmp_path: Path) -> None:
+    async with watchers(tmp_path, server("shelf.py", "a"), "stateless") as both:
+        for _ in range(5):
+            async with both.new.listen(resource_subscriptions=["a://one"]):
+                pass
+            await both.subscribe("a://one")
+            both.told.uris.clear()
+            await both.touch("a://one")
+            await both.told.wait_for("a://one")
+            await both.unsubscribe("a://one")

@@ -362,7 +362,7 @@ async def test_without_auto_background_the_call_waits(tmp_path: Path) -> None:
 async def test_bash_013_progress_rises_while_a_command_runs(bench: ShellBench) -> None:
     seen: list[tuple[float, str | None]] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         seen.append((done, message))
         if len(seen) == 2:
             (bench.root / "go").touch()

@@ -149,7 +149,7 @@ async def test_a_client_that_asked_for_progress_hears_that_it_goes_on(
 ) -> None:
     heard: list[str | None] = []
 
-    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def note(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(message)
 
     monkeypatch.setattr("goat_mcp.core.heartbeat.HEARTBEAT_S", 0.01)

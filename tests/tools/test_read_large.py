@@ -229,7 +229,7 @@ async def test_a_client_that_wants_progress_hears_of_a_long_read(
 ) -> None:
     heard: list[float] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(done)
         if len(heard) == 2:
             slow_pdf()

@@ -85,7 +85,7 @@ async def test_a_wait_reports_progress(bench: ShellBench, monkeypatch: pytest.Mo
     monkeypatch.setattr("goat_mcp.tools.task_output.HEARTBEAT_S", 0.1)
     seen: list[float] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         seen.append(done)
 
     task = await bench.background("sleep 600")

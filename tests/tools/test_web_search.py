@@ -577,7 +577,7 @@ async def test_a_waiting_client_hears_that_the_search_goes_on(monkeypatch: pytes
     monkeypatch.setattr("goat_mcp.tools.web_search.TIME_LIMIT_S", 1.0)
     heard: list[tuple[float, str | None]] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, message))
 
     async with silent_provider() as fake:

@@ -13,6 +13,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.connection_pool import MAX_FIRST, MAX_INSTANCES, MAX_OF_ONE, ConnectionPool
+from goat_mcp.upstreams.eras import Era, UpstreamEras
 from goat_mcp.upstreams.supervisor import Supervisor
 from tests.e2e.test_upstreams_that_ask import ERAS, child
 from tests.upstreams.fleet import Fleet, fleet
@@ -52,8 +53,11 @@ class _Side:
     is_stateless = True
 
 
-class _Idle:
+class _Older(_Side):
     is_stateless = False
+
+
+class _Idle:
     is_free = False
     is_in_other_workspace = True
     moves = 0
@@ -87,9 +91,11 @@ def using(made: ConnectionPool, ctx: ToolContext) -> Generator[Supervisor]:
         made.leave(connection)
 
 
-def pool() -> ConnectionPool:
+def pool(*, speaks_both: bool = False) -> ConnectionPool:
     config = UpstreamConfig(name="up", server="up", target=StdioLaunch("up"))
-    made = ConnectionPool(config, _idle, lambda can: dict(can), lambda: True, lambda _: False)
+    eras = UpstreamEras(config, cast("Any", None))
+    eras.speaks = {Era.HANDSHAKE: True, Era.STATELESS: speaks_both}
+    made = ConnectionPool(config, _idle, lambda can: dict(can), lambda: True, lambda _: False, eras)
     made._group = cast("Any", _Tasks())  # pyright: ignore[reportPrivateUsage]  # nothing is to be run
     return made
 
@@ -106,12 +112,36 @@ def test_what_was_claimed_before_its_era_was_known_is_used_on_by_whoever_it_is_f
     made = pool()
     of_listing = listed_for(made, asked_by("one"))
 
-    of_listing.is_stateless = True
+    made.leader.era.current = Era.HANDSHAKE
 
     with using(made, asked_by("one")) as used:
         assert used is of_listing
     with using(made, asked_by("two")) as used:
         assert used is not of_listing
+
+
+def test_clients_of_two_eras_share_no_connection_of_an_upstream_that_speaks_both() -> None:  # ERA-2b
+    made = pool(speaks_both=True)
+    older = ToolContext(call_id="c", principal="one", session_key="one")
+    older = older.changed(client=cast("Any", _Older()))
+
+    with using(made, asked_by("one")) as of_newer, using(made, older) as of_older:
+        assert of_newer is not of_older
+    for ctx, known in ((asked_by("one"), of_newer), (older, of_older)):
+        with using(made, ctx) as again:
+            assert again is known
+
+
+def test_clients_of_two_eras_share_one_where_the_upstream_speaks_one_of_them() -> None:  # ERA-2b
+    made = pool()
+    older = ToolContext(call_id="c", principal="one", session_key="one").changed(client=cast("Any", _Older()))
+
+    with using(made, asked_by("one")) as of_newer:
+        pass
+    with using(made, older) as of_older:
+        pass
+
+    assert of_newer is of_older
 
 
 def test_what_was_only_listed_for_one_goes_to_the_first_who_calls() -> None:
@@ -200,7 +230,7 @@ def test_a_process_in_use_is_moved_when_its_calls_are_done_and_those_that_come_m
         assert after in (used, other)
 
 
-def _idle(declared: object, workspace: object, account: object, is_leader: bool) -> Any:
+def _idle(declared: object, workspace: object, account: object, is_leader: bool, era: object) -> Any:
     return _Idle()
 
 

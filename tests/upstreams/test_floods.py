@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,10 @@ class Listener:
         self.given: dict[str, Any] = {}
         self.told: list[str] = []
 
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {}
+
     async def roots(self) -> tuple[Path, ...]:
         return ()
 
@@ -154,7 +159,7 @@ async def test_of_a_flood_of_log_messages_a_part_is_passed_on_and_the_rest_is_co
 async def test_of_a_flood_of_progress_a_part_is_passed_on() -> None:
     heard: list[float] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(done)
 
     relay = ProgressRelay(progress)

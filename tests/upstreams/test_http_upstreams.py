@@ -73,7 +73,7 @@ async def test_progress_and_cancellation_pass(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
     heard: list[float] = []
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(done)
 
     with web_server(port, log):

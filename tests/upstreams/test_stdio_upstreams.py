@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from goat_mcp.core.calling_client import ClientRequest
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import UpstreamState
@@ -149,7 +150,7 @@ async def test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data(tmp_
 async def test_progress_of_the_upstream_reaches_a_client_that_asked_for_it(tmp_path: Path) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, total, message))
 
     async with fleet(tmp_path, {"good": server("good.py")}) as running:
@@ -580,11 +581,11 @@ async def test_a_watched_upstream_is_not_idle_until_nobody_watches(tmp_path: Pat
     limits = replace(QUICK, idle_reap_s=0.4)
     # Its first list would come too late: it is idle for so short a time that it may not even have started.
     async with fleet(tmp_path, entries, limits=limits, first_list=False) as running:
-        subscriptions = running.upstreams.upstream("upstream:shelf").subscriptions()
-        await subscriptions.add("a://one", 20)
+        watches = running.upstreams.upstream("upstream:shelf").views.watches
+        unwatch = await watches.add(ToolContext(call_id="c"), "a://one", 20)
         await anyio.sleep(1.2)  # three times as long as one that is idle lives
         while_watched = running.status("shelf").state
-        subscriptions.remove("a://one")
+        unwatch()
 
         await running.until(lambda: running.status("shelf").state is UpstreamState.IDLE)
 

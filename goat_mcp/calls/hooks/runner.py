@@ -72,7 +72,13 @@ def with_text(result: ToolResult, text: str) -> ToolResult:
 
 
 def _only(result: ToolResult, content: tuple[dict[str, Any], ...]) -> ToolResult:
-    return ToolResult(content=content, is_error=result.is_error, error_code=result.error_code, task_id=result.task_id)
+    return ToolResult(
+        content=content,
+        is_error=result.is_error,
+        error_code=result.error_code,
+        task_id=result.task_id,
+        upstream_task=result.upstream_task,
+    )
 
 
 def _is_block(value: Any) -> bool:

@@ -96,7 +96,10 @@ class TaskManager:
         task_id = task_id or new_task_id()
         task = Task(task_id, principal, work, name=name, started_by=session_key, restart_data=restart_data)
         self._tasks[task_id] = task
-        await self._tell_team(task)  # before anybody knows its id
+        # Before anybody knows its id.
+        with contextlib.suppress(OSError):  # a record is a convenience after a restart; the task does not need it
+            await anyio.to_thread.run_sync(self._records.write, task)
+        await self._tell_team(task)
         self._watchers[task_id] = asyncio.create_task(self._watch(task))
         self._announcements.changed(TASKS_URI, principal)
         return task
@@ -208,10 +211,9 @@ class TaskManager:
 
     async def _watch(self, task: Task) -> None:
         """Keep the record on disk while the task runs, and once it has ended."""
-        with contextlib.suppress(OSError):  # a record is a convenience after a restart; the task does not need it
-            await anyio.to_thread.run_sync(self._records.write, task)
-            if not self._pruned:
-                self._pruned = True
+        if not self._pruned:
+            self._pruned = True
+            with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(self._records.prune)
         await self._announce_output(task)
         task.ended_at_s = time.time()

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from goat_mcp.commands.tasks.kept_answer import kept_answer, restored
 from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
 from goat_mcp.processes.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart, cut, join_cut, readable
 from goat_mcp.processes.process_table import living_process
@@ -40,6 +42,7 @@ class TaskRecord:
     exit_code: int | None = None
     reason: str = ""
     output_from: int = 0
+    answer: Mapping[str, Any] | None = None
 
     @property
     def server_is_alive(self) -> bool:
@@ -77,15 +80,18 @@ class TaskRecords:
             exit_code=None if outcome is None else outcome.exit_code,
             reason="" if outcome is None else outcome.reason,
             output_from=0 if outcome is None else outcome.output_from,
+            answer=kept_answer(outcome),
         )
         write_private(self._path(task.id), json.dumps(asdict(record)).encode("ascii"))
 
     def find(self, task_id: str, principal: str) -> TaskRecord | None:
-        """The record of an earlier task of this principal in this workspace."""
+        """The record of an earlier task of this principal in this workspace, if its time is not over."""
         if not TASK_ID.match(task_id):
             return None
         record = self._read(self._path(task_id))
         if record is None or (record.principal, record.workspace) != (principal, self.workspace()):
+            return None
+        if record.status != TaskStatus.RUNNING and time.time() - record.started_at_s - record.seconds > KEEP_ENDED_S:
             return None
         return record
 
@@ -153,12 +159,16 @@ class LostTask:
         if self.record.status == TaskStatus.RUNNING:
             return TaskOutcome(TaskStatus.ORPHANED, reason="the server that ran it was ended")
         record = self.record
-        return TaskOutcome(TaskStatus(record.status), record.exit_code, record.reason, record.output_from)
+        result, error = restored(record.answer)
+        return TaskOutcome(
+            TaskStatus(record.status), record.exit_code, record.reason, record.output_from, result, error
+        )
 
     def output(self, max_chars: int, start: int) -> OutputPart:
         """Head and tail of the output file, whatever `start` says: who read what is not remembered."""
         if self.output_file is None:
-            return OutputPart("", 0)
+            result = self.outcome.result
+            return OutputPart("" if result is None else result.text[:max_chars], 0)
         try:
             with self.output_file.open("rb") as file:
                 size = file.seek(0, os.SEEK_END) - self.record.output_from

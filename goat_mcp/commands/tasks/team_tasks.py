@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 import anyio
 
 from goat_mcp.commands.tasks.held_work import HeldWork, restart_key
+from goat_mcp.commands.tasks.kept_answer import kept_answer, restored
 from goat_mcp.commands.tasks.records import KEEP_ENDED_S, KEEP_LOST_S
 from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -77,6 +78,7 @@ class TeamRecord:
     output_end: int = 0
     truncated: bool = False
     is_resumable: bool = False
+    answer: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, text: str) -> TeamRecord:
@@ -109,6 +111,7 @@ class TeamRecord:
             output_end=part.end,
             truncated=part.truncated,
             is_resumable=task.restart_data is not None,
+            answer=kept_answer(outcome),
         )
 
 
@@ -296,7 +299,10 @@ class RemoteWork:
     def outcome(self) -> TaskOutcome | None:
         if self.record.status == TaskStatus.RUNNING:
             return None
-        return TaskOutcome(TaskStatus(self.record.status), self.record.exit_code, self.record.reason)
+        result, error = restored(self.record.answer)
+        return TaskOutcome(
+            TaskStatus(self.record.status), self.record.exit_code, self.record.reason, result=result, error=error
+        )
 
     def output(self, max_chars: int, start: int) -> OutputPart:
         """All that was there, whatever `start` says: who read what is known to the other replica only."""

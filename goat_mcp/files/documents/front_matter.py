@@ -19,6 +19,12 @@ class BrokenFrontMatter(ValueError):
 
 def split_front_matter(content: bytes) -> tuple[Fields, str]:
     """Front matter and body. Raises `BrokenFrontMatter`."""
+    front, body = front_matter_text(content)
+    return _front_matter(front), body.strip()
+
+
+def front_matter_text(content: bytes) -> tuple[str, str]:
+    """The two parts as they are written. Raises `BrokenFrontMatter`."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -29,7 +35,7 @@ def split_front_matter(content: bytes) -> tuple[Fields, str]:
     front, body = found.groups()
     if len(front) > MAX_FRONT_MATTER_CHARS:
         raise BrokenFrontMatter(f"its front matter is longer than {MAX_FRONT_MATTER_CHARS} characters")
-    return _front_matter(front), body.strip()
+    return front, body
 
 
 def _front_matter(text: str) -> Fields:

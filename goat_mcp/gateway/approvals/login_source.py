@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -29,7 +30,8 @@ class LoginSource:
         found: dict[str, Request] = {}
         logins = LoginStore(self._state).all()
         for server, upstream in self._logged_out():
-            if any(one.server == upstream["name"] and one.obtained_at_s >= _since_s(upstream) for one in logins):
+            here, since_s = [one for one in logins if one.workspace == _account(server, upstream)], _since_s(upstream)
+            if any(one.server == upstream["name"] and one.obtained_at_s >= since_s for one in here):
                 continue  # its server has not tried again yet
             request = self._request(server, upstream)
             found.setdefault(request.subject, request)
@@ -69,7 +71,11 @@ class LoginSource:
             workspace=workspace,
             arguments=tuple((label, text) for label, text in (("server", name), ("address", target)) if text),
             why=(self._shown(str(upstream["detail"])),) if upstream["detail"] else (),
-            facts={"server": name, "command": self._shown(_command(upstream))},
+            facts={
+                "server": name,
+                "command": self._shown(_command(upstream, _account(server, upstream))),
+                "account": _account(server, upstream),
+            },
         )
 
 
@@ -83,8 +89,14 @@ def _since_s(upstream: Mapping[str, Any]) -> float:
     return datetime.fromisoformat(since).timestamp() if since else 0.0
 
 
-def _command(upstream: Mapping[str, Any]) -> str:
-    words = ["goat-mcp", "auth", "login", str(upstream["name"])]
+def _account(server: Mapping[str, Any], upstream: Mapping[str, Any]) -> str:
+    """The workspace that its login is for; empty for the login of all."""
+    is_own = upstream.get("account") == "workspace" and server["workspace"]
+    return os.path.realpath(server["workspace"][0]) if is_own else ""
+
+
+def _command(upstream: Mapping[str, Any], account: str) -> str:
+    words = ["goat-mcp", "auth", "login", str(upstream["name"]), *(["--workspace", account] if account else [])]
     file = str(upstream.get("file") or "")
     if file and file != str(own_upstreams_file()):
         words += ["--upstreams", file]

@@ -66,7 +66,7 @@ class GatewayAgents:
             types=TypeFiles(s.workspace, declared_types),
             records=AgentRecords(s.state, s.telemetry.warning),
             worktrees=Worktrees(s.workspace, s.environment),
-            tools=lambda rights: catalog.of(rights).listed(rights),
+            tools=lambda rights: catalog.of(rights).for_models(rights),
             tools_of_turn=self._tools_of_turn(begin_step) if begin_step is not None else None,
             on_finished=on_finished,
             takeover=self._takeover(),
@@ -94,7 +94,7 @@ class GatewayAgents:
                 for tool in catalog.tools()
                 if ctx.rights.permits(tool.spec.rule_name, tool.spec.name)
             }
-            shown = begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
+            shown = begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.for_models(ctx.rights)})
             return [permitted[name] for name in shown if name in permitted]
 
         return tools

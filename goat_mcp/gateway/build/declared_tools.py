@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # loaded where there are some
     from goat_mcp.agents.agent_types import AgentType
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.manifests import Manifests, ManifestServices
-    from goat_mcp.manifests.skills import SkillProblem
+    from goat_mcp.manifests.skills import Skill, SkillProblem
     from goat_mcp.manifests.yaml_document import ManifestProblem
 
 
@@ -54,6 +54,7 @@ class DeclaredTools:
             settings, self._choice_problems = chosen_manifests.with_declared_profiles(settings, self._read.users)
         self.settings = settings
         self._manifests: Manifests | None = None
+        self.skills: Sequence[Skill] = ()
         self._skill_problems: Sequence[SkillProblem] = ()
 
     def use(
@@ -76,8 +77,8 @@ class DeclaredTools:
         if self.settings.skills:
             from goat_mcp.manifests.skills import SOURCE, read_skills
 
-            skills, self._skill_problems = read_skills(self.settings.skills, self.settings.contents)
-            registry.replace_source(SOURCE, skills)
+            self.skills, self._skill_problems = read_skills(self.settings.skills, self.settings.contents)
+            registry.replace_source(SOURCE, self.skills)
 
     @property
     def documents(self) -> ManifestSet | None:
@@ -227,9 +228,18 @@ class DeclaredTools:
         ]
         found += chosen_manifests.unknown_tool_settings(self.settings, self.documents)
         return found + [
-            {"name": skill.file.parent.name, "reason_code": "broken_skill", "detail": f"{skill.file}: {skill.what}"}
-            for skill in self._skill_problems
+            {"name": skill.file.parent.name, "reason_code": code, "detail": f"{skill.file}: {skill.what}"}
+            for code, problems in (("broken_skill", self._skill_problems), ("skill_not_served", self._not_served()))
+            for skill in problems
         ]
+
+    def _not_served(self) -> Sequence[SkillProblem]:
+        """Skills that only tools give to a model."""
+        if not self.skills:
+            return ()
+        from goat_mcp.manifests.served_skills import served_skills
+
+        return served_skills(self.skills)[1]
 
     def log_problems(self, telemetry: Telemetry) -> None:
         """Those that were not there when it was last asked for."""

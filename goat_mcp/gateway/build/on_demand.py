@@ -44,10 +44,14 @@ if TYPE_CHECKING:
     from goat_mcp.gateway.build.resources import OwnResources
     from goat_mcp.gateway.preflight import Preflight
     from goat_mcp.gateway.resource_calls import ResourceCalls
+    from goat_mcp.gateway.skill_calls import SkillCalls
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
     from goat_mcp.gateway.status.running_work import RunningWork
+    from goat_mcp.gateway.upstream_tasks import UpstreamTaskCalls
     from goat_mcp.manifests.handler_api import AgentRuntime
     from goat_mcp.manifests.manifests import ManifestServices
+    from goat_mcp.manifests.served_skills import ServedSkill
+    from goat_mcp.manifests.skills import Skill
 
 
 _NEEDED_BY_CALLS = (
@@ -78,9 +82,11 @@ class OnDemand:
         call_all: Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]],
         problems: Callable[[Sequence[UpstreamStatus]], list[dict[str, Any]]],
         declared_types: Callable[[], Sequence[AgentType]],
+        skills: Callable[[], Sequence[Skill]],
         has_queue: bool,
     ) -> None:
-        """`declared_types` are the agent types of manifests, as they are declared now. `has_queue`: see `Gateway`."""
+        """`declared_types` are the agent types of manifests, as they are declared now, `skills` those of the user's
+        folders. `has_queue`: see `Gateway`."""
         self._services = services
         self._user_code = user_code
         self._approval = approval
@@ -91,6 +97,7 @@ class OnDemand:
         self._call_all = call_all
         self._problems = problems
         self._declared_types = declared_types
+        self._own_skills = skills
         self._has_queue = has_queue
         self._started_s = time.time()
         self.session_events = Lazy(self._session_events)
@@ -103,6 +110,8 @@ class OnDemand:
         self.status = Lazy(self._status)
         self.resource_catalogs = Lazy(self._resource_catalogs)
         self.resource_calls = Lazy(self._resource_calls)
+        self.upstream_tasks = Lazy(self._upstream_tasks)
+        self.skill_calls = Lazy(self._skill_calls)
 
     async def load(self) -> None:
         """Load what the first call needs anyway. Modules are imported in a thread."""
@@ -302,12 +311,40 @@ class OnDemand:
             self._upstreams.offers,
             self._visibility.why_hidden,
             lambda source: self._upstreams.upstream(source).config.server,
+            self._upstreams.own_lists,
         )
+
+    def _upstream_tasks(self) -> UpstreamTaskCalls:
+        from goat_mcp.gateway.upstream_tasks import UpstreamTaskCalls
+
+        return UpstreamTaskCalls(self.pipeline(), self._catalog, self._upstreams, self._visibility.why_hidden)
 
     def _resource_calls(self) -> ResourceCalls:
         from goat_mcp.gateway.resource_calls import ResourceCalls
 
         return ResourceCalls(self.pipeline(), self.resource_catalogs().of, self._upstreams, self._visibility.shown)
+
+    def _skill_calls(self) -> SkillCalls:
+        from goat_mcp.gateway.skill_calls import SkillCalls
+
+        own: Sequence[ServedSkill] = ()
+        if skills := self._own_skills():
+            from goat_mcp.manifests.served_skills import served_skills
+
+            own, _ = served_skills(skills, self._services.directories.file_rules.hides)
+        return SkillCalls(
+            self.pipeline(),
+            self._visibility.why_hidden,
+            own,
+            self._upstreams,
+            self.resource_catalogs().of,
+            self._services.telemetry,
+        )
+
+    @property
+    def has_own_skills(self) -> bool:
+        """Whether some folder of the user's holds one."""
+        return bool(self._own_skills())
 
 
 def handler_surroundings(

@@ -20,7 +20,7 @@ from goat_mcp.commands.sandbox.options import FOLDER as SANDBOX_FOLDER
 from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.redaction import Redactor, secrets_among
-from goat_mcp.core.resources import Announcements
+from goat_mcp.core.resources import Announcements, UpstreamUpdates
 from goat_mcp.gateway.build.audit import audit_log
 from goat_mcp.gateway.build.observability import call_metrics, check_tracing
 from goat_mcp.gateway.build.working_directories import WorkingDirectories, check_state, scope_of
@@ -99,6 +99,7 @@ class Services:
         self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
+        self.updates = UpstreamUpdates()
         scope = scope_of(settings.workspace or (Path.cwd(),))
         plans = PlanStore(state, scope, self.telemetry.warning)
         self.plan_approval = PlanApproval(plans, self.modes, settings.plan, self.announcements)

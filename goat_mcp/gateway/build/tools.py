@@ -16,6 +16,7 @@ from goat_mcp.catalog.filter import (
     ProfileOptions,
     labels_of,
 )
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.catalog.registry import AnyTool, Registry
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import (
@@ -83,10 +84,23 @@ class ToolSelection:
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
-    def catalog(self, registry: Registry, why_missing: Callable[[str], ToolError | None]) -> Catalog:
+    def catalog(
+        self,
+        registry: Registry,
+        why_missing: Callable[[str], ToolError | None],
+        own_lists: OwnLists | None = None,
+    ) -> Catalog:
         """The catalog over all tools. Raises `BrokenSettings` as `filter` and `profiles` do."""
         dialect = self._chosen.schema_dialect
-        return Catalog(registry, self.filter(), why_missing, self.deferral(), dialect, self.profiles())
+        return Catalog(
+            registry,
+            self.filter(),
+            why_missing,
+            self.deferral(),
+            dialect,
+            self.profiles(),
+            own_lists=own_lists,
+        )
 
     def deferral(self) -> DeferredListing:
         return DeferredListing(self._chosen.mode, self._chosen.token_budget)

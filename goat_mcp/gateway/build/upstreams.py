@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from goat_mcp.catalog.own_lists import OwnLists
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.lazy import Lazy
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
@@ -144,6 +145,7 @@ def build_upstreams(
     instance: str,
     why_denied: Callable[[str], str],
     login_person: LoginPrompt | None,
+    own_lists: OwnLists | None = None,
 ) -> Upstreams:
     """The upstreams of the start, with what is known of their tools from earlier processes."""
     s = services
@@ -163,9 +165,10 @@ def build_upstreams(
         confine=confine,
         roots=s.directories.roots_for_upstreams,
         on_change=lambda: s.announcements.changed("goat://status"),
-        logins=Logins(s.state, s.http, s.references.hide, warn=s.telemetry.warning, person=login_person),
+        logins=Logins(s.state, s.http, s.references, warn=s.telemetry.warning, person=login_person),
         instance=instance,
-        on_updated=s.announcements.changed,
+        on_updated=s.updates.tell,
+        own_lists=own_lists,
         sharing=Sharing(services.settings.catalog.share, owned=_OwnedAmongReplicas(services) if has_replicas else None),
     )
     if has_replicas:

@@ -290,6 +290,7 @@ def _configured(config: UpstreamConfig) -> dict[str, Any]:
         "start": config.start,
         "record": record_key(config),
         "sandboxed": not is_http and target.sandbox is not None,
+        **({"account": "workspace"} if is_http and target.has_workspace_logins else {}),
     }
 
 

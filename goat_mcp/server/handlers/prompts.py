@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types as types
 
 from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, relayed_error
@@ -32,7 +33,7 @@ class Prompts:
         outcome = await self.requests.converse(
             ctx, params, lambda context: calls.get_prompt(params.name, params.arguments, context)
         )
-        if isinstance(outcome, types.InputRequiredResult):
+        if not isinstance(outcome, ToolResult):
             return outcome
         from goat_mcp.catalog.resource_tools import messages_of
 

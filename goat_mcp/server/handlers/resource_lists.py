@@ -93,6 +93,9 @@ class ResourceLists:
         catalog = self._gateway.on_demand.resource_catalogs().of(rights)
         known = self._lists.get((kind, rights))
         if known is None or known[0] is not catalog.items():
+            alone = self._gateway.own_lists.sessions
+            for gone in [of for of in self._lists if of[1].own_lists and of[1].own_lists not in alone]:
+                del self._lists[gone]
             visible = catalog.items()
             known = self._lists[kind, rights] = (visible, (*own, *visible.list(kind)))
         entries, cursor = self._pages[kind].page(known[1], params.cursor if params is not None else None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,12 +15,15 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.json_values import escaped_surrogates
 from goat_mcp.core.names import OWN_URIS
+from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.apps.apps import app_entries, read_app
 from goat_mcp.server.change_notifications import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
 from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.handlers.skills import reads_skill
+from goat_mcp.server.handlers.tasks import TaskRequests
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.result_compatibility import downgraded_contents, sanitized_answer
 
@@ -43,6 +45,8 @@ class Resources:
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         rights = self.requests.reader(ctx).rights
         own = [*self._own("entries"), *(app_entries() if rights.shows_apps else ())]
+        if self.gateway.on_demand.has_own_skills:
+            own += self.gateway.on_demand.skill_calls().listed_resources(rights)
         return await self.lists.page("resources", "resources", own, params, rights)
 
     async def templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
@@ -60,9 +64,10 @@ class Resources:
         if uri.startswith(OWN_URIS):
             raise no_such_resource(uri, ctx.protocol_version)
 
-        calls = self.gateway.on_demand.resource_calls()
+        is_skill = reads_skill(self.gateway, uri, self.requests.reader(ctx).rights)
+        calls = self.gateway.on_demand.skill_calls() if is_skill else self.gateway.on_demand.resource_calls()
         outcome = await self.requests.converse(ctx, params, lambda context: calls.read(uri, context))
-        if isinstance(outcome, types.InputRequiredResult):
+        if not isinstance(outcome, ToolResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
             raise no_such_resource(uri, ctx.protocol_version)
@@ -97,6 +102,7 @@ class Subscriptions:
     changes: ChangeHub
     resources: Resources
     requests: Requests
+    tasks: TaskRequests
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         uri = str(params.uri)
@@ -125,7 +131,8 @@ class Subscriptions:
         with ExitStack() as watched:
             agreed = await self._watch_all(ctx, requested, watched)
             filter = params.notifications.model_copy(update={"resource_subscriptions": agreed or None})
-            return await self.changes.listen(ctx, params.model_copy(update={"notifications": filter}))
+            params = params.model_copy(update={"notifications": filter})
+            return await self.tasks.listen(ctx, params, self.changes.listen)
 
     async def _watch_all(self, ctx: Context, uris: list[str], watched: ExitStack) -> list[str]:
         agreed: set[str] = set()
@@ -154,9 +161,8 @@ class Subscriptions:
         source = await self.gateway.on_demand.resource_calls().find_owner(uri, self.requests.reader(ctx))
         if source is None:
             raise no_such_resource(uri, ctx.protocol_version)
-        subscriptions = self.gateway.upstreams.upstream(source).subscriptions()
-        await subscriptions.add(uri, LISTEN_WAIT_S)
-        return partial(subscriptions.remove, uri)
+        watches = self.gateway.upstreams.upstream(source).views.watches
+        return await watches.add(self.requests.context(ctx), uri, LISTEN_WAIT_S)
 
 
 def _nothing() -> None:

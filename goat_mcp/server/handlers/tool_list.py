@@ -37,7 +37,7 @@ class ToolList:
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         # Not paginated: clients list again before every call of a tool that was not on the first page.
-        entries = self.gateway.catalog.of(self.who.rights(ctx)).listing()
+        entries = self.gateway.catalog.of(self.who.of(ctx).rights).listing()
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             # Their clients drop the whole list for one output that is no object (SCH-3).
             entries = [for_handshake(entry) for entry in entries]

@@ -29,6 +29,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from goat_mcp.server.cancellations import CANCELLED
 from goat_mcp.server.client_channel import WATCHED_AFTER_S, Context, gone
 from goat_mcp.server.http.fast_response import SESSION_ID, FastResponse, answer_frame, respond
 from goat_mcp.server.http.guard import principal_of
@@ -114,6 +115,8 @@ class HttpFastPath:
             await receive()  # the body, which has been read
             await self._serve_in_session(session, message, session_id, Request(scope, receive), send)
             return
+        if message.get("method") == CANCELLED:
+            self.calls.cancellations.note(session_id.decode("latin-1"), message.get("params"))
         if session.takes(message):
             await respond(send, HTTPStatus.ACCEPTED, b"", [(SESSION_ID, session_id)])
             return

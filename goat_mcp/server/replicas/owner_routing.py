@@ -2,7 +2,8 @@
 
 A session id of the handshake era ends with what the SDK made, behind the name of its replica: `web-1-8765.4f…`. So a
 balancer may route by it, and if it does not, the replica that got the request passes it on. The sealed state of a
-suspended call (2026-07-28) names its replica, too. A replica that leaves passes on what is new.
+suspended call (2026-07-28) names its replica, too, and so does the id of a task: if that replica is gone, any other
+says what is known of the task. A replica that leaves passes on what is new.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ class OwnerRouting:
                 await _gone(scope, receive, send)
 
     async def _without_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = "" if HOP in scope else self.replica_of_state(_state_of(scope))
+        state = _state_of(scope)
+        name = "" if HOP in scope else self.replica_of_state(state) if state else _replica_of_task(scope)
         try:
             other = await self.relay.registry.find(name) if name else self._instead(scope)
         except ToolError:
@@ -100,7 +102,7 @@ class OwnerRouting:
             return
         going_on: Receive | None = receive
         if other is not None and other.name != self._own_name():
-            reason = PARKED_CALL_LOST if name else REPLICA_LOST
+            reason = PARKED_CALL_LOST if name and state else REPLICA_LOST
             going_on = await self._asked(other, reason, scope, receive, send)
         if going_on is not None:
             await self._here(scope, going_on, send)  # it says what is known of a lost call
@@ -137,10 +139,25 @@ class OwnerRouting:
 
 
 def _state_of(scope: Scope) -> str:
+    return _text_param(scope, "requestState")
+
+
+def _replica_of_task(scope: Scope) -> str:
+    """Of a request about a task of ours; else empty."""
+    message = scope.get(MESSAGE)
+    method: Any = cast("dict[str, Any]", message).get("method") if isinstance(message, dict) else None
+    if not isinstance(method, str) or not method.startswith("tasks/"):
+        return ""
+    from goat_mcp.server.tasks.task_ids import replica_of_task  # loads what tasks are
+
+    return replica_of_task(_text_param(scope, "taskId"))
+
+
+def _text_param(scope: Scope, name: str) -> str:
     message = scope.get(MESSAGE)
     params: Any = cast("dict[str, Any]", message).get("params") if isinstance(message, dict) else None
-    state: Any = cast("dict[str, Any]", params).get("requestState") if isinstance(params, dict) else None
-    return state if isinstance(state, str) else ""
+    given: Any = cast("dict[str, Any]", params).get(name) if isinstance(params, dict) else None
+    return given if isinstance(given, str) else ""
 
 
 async def _gone(scope: Scope, receive: Receive, send: Send) -> None:

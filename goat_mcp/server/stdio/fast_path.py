@@ -17,6 +17,7 @@ import mcp_types as types
 from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 
+from goat_mcp.server.cancellations import CANCELLED
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.plain_calls import CALL, FastCall, KnownClient, PlainCalls, has_plain_params, is_plain_call
 from goat_mcp.server.stdio.frame_writer import FrameWriter
@@ -79,7 +80,8 @@ class FastPath:
         """Note a message for the SDK. False for one that was about a call of ours, and is done with."""
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             return True
-        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+        if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
+            self._calls.cancellations.note("", message.params)
             request_id = as_request_id((message.params or {}).get("requestId"))
             call = self._running.get(coerce_request_id(request_id)) if request_id is not None else None
             if call is not None:

@@ -32,9 +32,8 @@ class ServerLogins:
         """
         config = next((one for one in gateway.upstreams.configs if one.name == name), None)
         s = gateway.services
-        login = (
-            None if config is None else Logins(s.state, s.http, s.references.hide, warn=s.telemetry.warning).of(config)
-        )
+        logins = Logins(s.state, s.http, s.references, warn=s.telemetry.warning)
+        login = None if config is None else logins.of(config)
         if login is None or not login.needs_a_person:
             command = f"goat-mcp auth login {shlex.quote(name)}"
             raise ToolError(
@@ -43,7 +42,9 @@ class ServerLogins:
         if (earlier := self._pending.pop(name, None)) is not None:
             earlier.give_up()
             await earlier.over.wait()
-        pending = self._pending[name] = login.begin("")
+        # For a server with a login for each workspace, that of this gateway's own.
+        own_root = next(iter(s.directories.roots_for_upstreams(False)), None)
+        pending = self._pending[name] = login.at(lambda: own_root).begin("")
         # It goes on when the browser does not wait for it.
         task = asyncio.create_task(pending.run())
         self._tasks.add(task)

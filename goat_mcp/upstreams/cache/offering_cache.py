@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # loaded with the first connection
 _KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
 """By what a notice speaks of: the lists to read again."""
 _METHOD_NOT_FOUND = -32601
+_NOTHING = StoredItems()
 
 
 class OfferingCache:
@@ -144,6 +145,51 @@ class OfferingCache:
                 await connection.notices.wait()
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
             kinds |= {kind for changed in connection.notices.changed() for kind in _KINDS_OF[changed]}
+
+    @property
+    def listed(self) -> StoredItems:
+        """What it listed last, as it came; nothing if it never did."""
+        return self._items or _NOTHING
+
+    @property
+    def shown(self) -> Offering:
+        """What all clients see of it, but those to whom a process of their own lists something else."""
+        return self._offers.of(self._config.source)
+
+    async def wanted(self) -> None:
+        """Until somebody has asked for a list."""
+        await self._wanted.wait()
+
+    async def of_client(self, connection: Connection) -> StoredItems | None:
+        """What a connection lists that serves single clients, pinned where it is new; None if it lists nothing now."""
+        from goat_mcp.upstreams.listing.entry_validation import METHODS, valid_resources
+        from goat_mcp.upstreams.listing.paging import Listed
+
+        items = StoredItems(subscribes=connection.subscribes)
+        for kind in METHODS:
+            listed = Listed()
+            if connection.offers("prompts" if kind == "prompts" else "resources"):
+                try:
+                    with anyio.fail_after(self._limits.list_timeout_s):
+                        await connection.list_all(*METHODS[kind], listed)
+                except (TimeoutError, TransportFault):
+                    return None
+                except UpstreamError as refused:
+                    if refused.code != _METHOD_NOT_FOUND:
+                        return None
+            usable = await anyio.to_thread.run_sync(valid_resources, kind, listed.entries)
+            ttls = dict(items.ttl_ms) if listed.ttl_ms is None else {**items.ttl_ms, kind: listed.ttl_ms}
+            hashes = items.hashes
+            if kind != "resources":
+                hashes = {**hashes, kind: await anyio.to_thread.run_sync(self._pinned.settle, kind, usable)}
+            items = replace(items, ttl_ms=ttls, hashes=hashes, **{kind: usable.entries})
+        return items
+
+    def offering_of(self, items: StoredItems) -> Offering:
+        """What clients may see of a list that is not the one on show."""
+        shown = {kind: self._pinned.shown_to_client(kind, getattr(items, kind), items.hashes) for kind in KINDS}
+        prompts = tuple(map(self._prompt, shown["prompts"]))
+        return Offering(items.resources, shown["templates"], prompts, dict(items.ttl_ms))
 
     def compare(self, resources: Sequence[Mapping[str, Any]], templates: Sequence[Mapping[str, Any]]) -> None:
         """Another way of listing brought these, as they came; where they are others than ours, list again."""

@@ -6,12 +6,12 @@ Contract: CHG-1, LIF-2, ISO-4. When to list is the supervisor's business.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from goat_mcp.catalog.registry import Registry
+from goat_mcp.catalog.registry import AnyTool, Registry
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.names import exposed_name
 from goat_mcp.state.telemetry import Telemetry
@@ -22,7 +22,7 @@ from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, asses
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import definition_hash
-from goat_mcp.upstreams.pinning.pins import ReceivedDefinition
+from goat_mcp.upstreams.pinning.pins import ReceivedDefinition, View
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
@@ -52,6 +52,8 @@ class ToolCache:
         self._gate = gate
         self._pins = gate.pins
         self._seen: tuple[ReceivedDefinition, ...] | None = None
+        self.shown: tuple[AnyTool, ...] = ()
+        """What all clients see of it, but those to whom a process of their own lists something else."""
         self._entries: tuple[Mapping[str, Any], ...] = ()
         self._has_unapproved = False
         self._unusable: tuple[RejectedEntry, ...] = ()
@@ -94,6 +96,11 @@ class ToolCache:
         return [f"{entry['name'][:200]}: {why}" for entry in shown if (why := why_unusable(entry["inputSchema"]))]
 
     @property
+    def seen(self) -> Sequence[ReceivedDefinition]:
+        """What it listed last, as it came; nothing if it never did."""
+        return self._seen or ()
+
+    @property
     def count(self) -> int:
         return len(self._entries)
 
@@ -114,25 +121,38 @@ class ToolCache:
         self._has_unapproved = len(self.rejected) > len(self._unusable)
         return stored.version
 
-    async def refresh(self, connection: Connection, version: str, timeout_s: float, *, shows: bool = True) -> str:
-        """List again, pin what is new and, if `shows`, show what came. Returns what went wrong; empty if nothing."""
+    async def refresh(self, connection: Connection, version: str, timeout_s: float) -> str:
+        """List again, pin what is new and show what came. Returns what went wrong; empty if nothing."""
         if self._is_closed:
             return ""
         with self._gate.listing(connection):
-            return await self._refresh(connection, version, timeout_s, shows)
+            listing = await self._listing(connection, timeout_s)
+            return listing if isinstance(listing, str) else await self._show(listing, version)
 
-    async def _refresh(self, connection: Connection, version: str, timeout_s: float, shows: bool) -> str:
+    async def of_client(self, connection: Connection, timeout_s: float) -> Sequence[ReceivedDefinition] | str:
+        """What a connection lists that serves single clients, pinned where it is new; or what went wrong."""
+        if self._is_closed:
+            return ()
+        with self._gate.listing(connection):
+            listing = await self._listing(connection, timeout_s)
+            if isinstance(listing, str):
+                return listing
+            seen = (await anyio.to_thread.run_sync(self._taken, listing, "", False))[2]
+            self._gate.note_own(connection, {one.name: one.sha256 for one in seen})
+            return seen
+
+    async def _listing(self, connection: Connection, timeout_s: float) -> Listed | str:
         try:
             with anyio.fail_after(timeout_s):
-                listing = await connection.list_tools()
+                return await connection.list_tools()
         except TimeoutError:
             return f"it did not list its tools within {timeout_s:g} s"
         except (UpstreamError, TransportFault) as error:
             return f"it did not list its tools: {error}"
+
+    async def _show(self, listing: Listed, version: str) -> str:
         # Checking and storing thousands of tools takes a while; calls go on meanwhile.
-        usable, rejected, seen = await anyio.to_thread.run_sync(self._taken, listing, version, shows)
-        if not shows:
-            return ""
+        usable, rejected, seen = await anyio.to_thread.run_sync(self._taken, listing, version, True)
         self._unusable, self.shortened, self.truncated = rejected, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
         self.cyclic = (
@@ -222,13 +242,20 @@ class ToolCache:
         self.unwanted = tuple(
             RejectedEntry(name[:200], "its entry does not want it", ReasonCode.TOOL_DISABLED) for name in unwanted
         )
-        wanted = [shown for shown in view.shown if self._config.shows(shown.entry["name"])]
-        tools = [
-            upstream_tool(self._config, shown.entry, self._relay, shown.pin, is_plain=shown.is_plain)
-            for shown in wanted
-        ]
         if not self._is_closed:
-            self._registry.replace_source(self._config.source, tools)
+            self.shown = self._tools_of(view)
+            self._registry.replace_source(self._config.source, self.shown)
+
+    def tools_of(self, seen: Sequence[ReceivedDefinition]) -> tuple[AnyTool, ...]:
+        """What clients may see of a list that is not the one on show."""
+        return self._tools_of(self._pins.look("tool", seen, _usable))
+
+    def _tools_of(self, view: View) -> tuple[AnyTool, ...]:
+        return tuple(
+            upstream_tool(self._config, shown.entry, self._relay, shown.pin, is_plain=shown.is_plain)
+            for shown in view.shown
+            if self._config.shows(shown.entry["name"])
+        )
 
     def _store(self, seen: tuple[ReceivedDefinition, ...], version: str, rejected: tuple[RejectedEntry, ...]) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""

@@ -67,6 +67,7 @@ class CheckedFile(NamedTuple):
 
 
 _ASKS_SUFFIX = ".asks"
+_ERAS_SUFFIX = ".eras"
 _FOLDER = "catalog"
 _FORMAT = 3
 _ITEMS_FORMAT = 2
@@ -124,6 +125,25 @@ class WarmCatalog:
         with suppress(OSError):
             self._state.folder(_FOLDER)
             self.path(server, fingerprint).with_suffix(_ASKS_SUFFIX).touch(mode=0o600)
+
+    def eras(self, server: str, fingerprint: str) -> Mapping[str, bool]:
+        """Which eras of the protocol it was proved to speak, or not to."""
+        try:
+            noted: Any = json.loads(self.path(server, fingerprint).with_suffix(_ERAS_SUFFIX).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        known = cast("dict[str, Any]", noted) if isinstance(noted, dict) else {}
+        return {era: speaks for era, speaks in known.items() if isinstance(speaks, bool)}
+
+    def note_eras(self, server: str, fingerprint: str, known: Mapping[str, bool]) -> None:
+        """Remember that: from the next start on nothing is tried for it."""
+        path = self.path(server, fingerprint).with_suffix(_ERAS_SUFFIX)
+        with suppress(OSError):
+            self._state.folder(_FOLDER)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".eras-")
+            with os.fdopen(descriptor, "w") as file:
+                json.dump(dict(known), file)
+            replace_own(Path(temporary), path)
 
     def items_path(self, server: str, fingerprint: str) -> Path:
         return self.path(server, fingerprint).with_suffix(".items.json")

@@ -10,13 +10,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
 from goat_mcp.catalog.resource_catalog import UriOwnership
-from goat_mcp.core.calling_client import RootsOf, no_roots
+from goat_mcp.core.calling_client import CAPABILITY_MISSING, RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult, text_block
@@ -40,8 +40,15 @@ from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.progress import HEARTBEAT_S, ProgressRelay
 
 if TYPE_CHECKING:  # few entries want it
+    from goat_mcp.upstreams.calls.held_tasks import UpstreamTasks
+    from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.transports.connection import Connection
+
+
+TASKS: Mapping[str, Any] = {"io.modelcontextprotocol/tasks": {}}
+"""What a request declares whose answer may be a task (SEP-2663)."""
+NO_EXTENSIONS: Mapping[str, Any] = {}
 
 
 class UpstreamCalls:
@@ -60,11 +67,13 @@ class UpstreamCalls:
         heartbeat_s: float = HEARTBEAT_S,
         visible: VisibleResults | None = None,
         elicit_login: ElicitLogin | None = None,
+        requests: Callable[[], ResourceRequests],
     ) -> None:
         """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list.
 
         `uris`: what results point to may be read afterwards (NAM-6). `visible`: makes the text of results visible if
         the entry wants that. `elicit_login`: see `with_login`; None if the upstream takes no logins of ours.
+        `requests`: the way of what is no call.
         """
         self._config = config
         self._connection_for = connection_for
@@ -75,6 +84,7 @@ class UpstreamCalls:
         self._gate = gate
         self._visible = visible
         self._elicit_login = elicit_login
+        self._requests = requests
         self._heartbeat_s = heartbeat_s
         self.limiter = UpstreamLimiter(config.name, config.concurrency)
         self.unknown_blocks = 0
@@ -94,6 +104,13 @@ class UpstreamCalls:
     def close(self) -> None:
         """Take no new calls."""
         self._is_closed = True
+
+    @cached_property
+    def tasks(self) -> UpstreamTasks:
+        """Its tasks, for who asks about them and for calls that wait for theirs."""
+        from goat_mcp.upstreams.calls.held_tasks import UpstreamTasks
+
+        return UpstreamTasks(self._config, self._requests(), self._roots)
 
     @property
     def is_idle(self) -> bool:
@@ -125,6 +142,8 @@ class UpstreamCalls:
                         await self._output.check(spec.native_name, spec.output_schema, structured)
             if self._visible is not None:
                 result = self._visible.of_call(result)
+        except AnsweredWithTask as answered:
+            result = await self._of_task(spec, answered.raw, ctx)
         except UpstreamError as error:
             if self._visible is None:
                 raise
@@ -134,6 +153,26 @@ class UpstreamCalls:
         if self._uris is not None:
             self._uris.note(ctx.session_key, config.source, result.content)
         return result
+
+    async def of_result(self, spec: UpstreamSpec, raw: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """The result of a call that came later, with a task. Raises `ToolError` for one that is none."""
+        relayed = relayed_result(self._config.name, raw)
+        self.unknown_blocks += relayed.unknown_blocks
+        result = relayed.result
+        if spec.output_schema is not None and not result.is_error:
+            await self._output.check(spec.native_name, spec.output_schema, raw.get("structuredContent", MISSING))
+        if self._visible is not None:
+            result = self._visible.of_call(result)
+        if self._uris is not None:
+            self._uris.note(ctx.session_key, self._config.source, result.content)
+        return result
+
+    async def _of_task(self, spec: UpstreamSpec, raw: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        from goat_mcp.upstreams.calls.task_answers import task_result
+
+        if ctx.reads_tasks_of == ctx.call_id:
+            return task_result(self._config, spec, raw)
+        return await self.of_result(spec, await self.tasks.held(spec, raw, ctx), ctx)
 
     async def _send_with_login(
         self,
@@ -167,6 +206,22 @@ class UpstreamCalls:
                 return await with_retry(provider, run, ctx.wait_left_s, is_read=is_read)
             except TransportFault as failure:
                 raise error_message(self._config, failure.fault, is_call=True) from None
+            except UpstreamError as refused:
+                if not self._may_hold(refused, ctx):
+                    raise
+        holding = ctx.changed(holds_tasks=True)
+        return await self._send(provider, spec, arguments, holding, more)
+
+    def _may_hold(self, refused: UpstreamError, ctx: ToolContext) -> bool:
+        """Whether the upstream only wants somebody who reads tasks, and we do so for the caller (ERA-7). A client of
+        the stateless era could have said that it knows them: it is refused (ERA-6)."""
+        if refused.code != CAPABILITY_MISSING or ctx.holds_tasks or ctx.reads_tasks_of == ctx.call_id:
+            return False
+        if ctx.client is not None and ctx.client.is_stateless:
+            return False
+        from goat_mcp.upstreams.calls.task_answers import wants_tasks
+
+        return wants_tasks(refused)
 
     async def _run(
         self,
@@ -181,7 +236,7 @@ class UpstreamCalls:
         if self._gate is not None:
             # What was listed and asked for may have changed since, and a new process may offer something else.
             await self._gate.settled(connection, ctx.wait_left_s())
-            self._gate.admit(spec)
+            self._gate.admit(spec, connection)
         config = self._config
         idle_s = config.idle_timeout_s or config.timeout_s
         clock = CallClock(config.timeout_s, idle_s)
@@ -193,6 +248,7 @@ class UpstreamCalls:
             input_schema=spec.input_schema,
             more=more,
             client=ctx.client,
+            extensions=TASKS if ctx.holds_tasks or ctx.reads_tasks_of == ctx.call_id else NO_EXTENSIONS,
         )
         with connection.callers.one(ctx, clock, permit), clock.scope:
             if not ctx.wants_progress and config.idle_timeout_s is None:
@@ -215,9 +271,11 @@ class UpstreamCalls:
         """The answer; None if the time of the call is over."""
         relay = ProgressRelay(ctx.progress, self._heartbeat_s, ctx.is_left)
 
-        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress(
+            progress: float, total: float | None, message: str | None, meta: Mapping[str, Any] | None = None
+        ) -> None:
             clock.heard()
-            await relay.report(progress, total, message)
+            await relay.report(progress, total, message, meta)
 
         outcome: dict[str, Any] | Exception | None = None
         async with anyio.create_task_group() as group:
@@ -247,6 +305,14 @@ _CARRIES: dict[Any, tuple[tuple[str, type], ...]] = {
 _NAMED_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta"})
 
 
+class AnsweredWithTask(Exception):
+    """The upstream works on, and has given a task in place of a result."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.raw = raw
+
+
 @dataclass(frozen=True)
 class Relayed:
     """A result for the client; `unknown_blocks` counts content we could only pass on as its JSON."""
@@ -268,6 +334,8 @@ def _is_known(block: Any) -> bool:
 def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
     """Raises `ToolError(UPSTREAM)` for an answer that is no tool result."""
     kind = raw.get("resultType", "complete")
+    if kind == "task":
+        raise AnsweredWithTask(raw)
     if kind != "complete":
         raise ToolError(
             ErrorCode.UPSTREAM,

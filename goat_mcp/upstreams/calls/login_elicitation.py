@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -36,13 +37,18 @@ _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}
 
 @dataclass(eq=False)
 class LoginElicitation:
-    """Of one upstream, one at a time. `spawn` starts what goes on beside the calls."""
+    """Of one upstream, one at a time for each account. `spawn` starts what goes on beside the calls.
+
+    `workspace_of`: what the upstream works in for a client, if that makes a difference.
+    """
 
     config: UpstreamConfig
     login: LazyLogin
     spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
     telemetry: Telemetry
-    _current: ElicitedLogin | None = None
+    workspace_of: Callable[[ToolContext], Awaitable[Path | None]]
+    _current: dict[str, ElicitedLogin] = field(default_factory=dict[str, "ElicitedLogin"])
+    """By the workspace that the account is for; empty for the one of all."""
 
     async def ask(self, ctx: ToolContext, wanted: LoginRequired) -> None:
         """Returns once somebody has logged in. Raises `wanted` where this client cannot be asked, or may not be.
@@ -52,11 +58,14 @@ class LoginElicitation:
         client = ctx.client
         if client is None or not self._may_ask(ctx.principal, client):
             raise wanted
-        login = self._current
+        root = await self.workspace_of(ctx)
+        account = self.login.at(lambda: root)
+        login = self._current.get(account.workspace)
         if login is not None and login.has_met(wanted):
             return
         if login is None or not login.is_open:
-            login = self._current = ElicitedLogin(self.config.name, self.login.begin(wanted.scopes))
+            pending = account.begin(wanted.scopes)
+            login = self._current[account.workspace] = ElicitedLogin(self.config.name, pending, account.workspace)
             self.spawn(self._kept(login))
         outcome = await login.outcome_for(ctx, client)
         self.telemetry.debug("login offered", upstream=self.config.name, call_id=ctx.call_id, outcome=str(outcome))
@@ -65,8 +74,8 @@ class LoginElicitation:
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone: a login that only it knew of is ended."""
-        if self._current is not None:
-            self._current.session_ended(session_key)
+        for login in self._current.values():
+            login.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: CallingClient) -> bool:
         if principal not in OWNERS or ELICITATION not in self.config.allow or not self.login.needs_a_person:
@@ -137,8 +146,10 @@ class _Question:
 class ElicitedLogin:
     """`run` is its task. It ends early when no call waits for it any more, and no client was left with its page."""
 
-    def __init__(self, upstream: str, pending: PendingLogin) -> None:
+    def __init__(self, upstream: str, pending: PendingLogin, workspace: str = "") -> None:
+        """`workspace`: the only one that it is for, if there is one."""
         self._upstream = make_visible(upstream)
+        self._where = f" in {make_visible(workspace)}" if workspace else ""
         self._pending = pending
         self._questions: dict[str, _Question] = {}
         """By session."""
@@ -253,7 +264,7 @@ class ElicitedLogin:
         params = {
             "mode": "url",
             "message": f"log in at {make_visible(urlsplit(url).netloc)}, so that a call can go on. goat-mcp keeps this "
-            f"login and uses it for all calls to {self._upstream}.",
+            f"login and uses it for all calls to {self._upstream}{self._where}.",
             "url": url,
         }
         if not client.is_stateless:

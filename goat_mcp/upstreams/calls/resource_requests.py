@@ -44,6 +44,8 @@ ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[Conne
 Admit = Callable[[str, Mapping[str, Any], "Connection", float], Awaitable[None]]
 """Waits for the lists that a request needs. Raises `ToolError(QUARANTINED)` for what may not be used as it is now."""
 
+Check = Callable[[Mapping[str, Any]], Awaitable[None]]
+
 
 class ResourceRequests:
     """`limiter` is that of the upstream's tool calls, too."""
@@ -74,17 +76,27 @@ class ResourceRequests:
         """The part that names of the upstream's tools have of it."""
         return self._config.server
 
-    async def read(self, uri: str, ctx: ToolContext) -> Mapping[str, Any]:
-        """The upstream's result of `resources/read`. Raises `ToolError`, `UpstreamError`."""
-        return await self.read_within(uri, ctx.wait_left_s(), ctx.meta, ctx)
+    async def read(self, uri: str, ctx: ToolContext, check: Check | None = None) -> Mapping[str, Any]:
+        """The upstream's result of `resources/read`. Raises `ToolError`, `UpstreamError`.
+
+        `check` gets it as it came, before its text is made visible, and raises what keeps it from the caller.
+        """
+        return await self.read_within(uri, ctx.wait_left_s(), ctx.meta, ctx, check)
 
     async def read_within(
-        self, uri: str, max_wait_s: float, meta: Mapping[str, Any], ctx: ToolContext | None = None
+        self,
+        uri: str,
+        max_wait_s: float,
+        meta: Mapping[str, Any],
+        ctx: ToolContext | None = None,
+        check: Check | None = None,
     ) -> Mapping[str, Any]:
         """As `read`, for whoever has no call of a client."""
         _check_uri(uri)
         params = {"uri": uri, "_meta": meta}
         raw = await self._ask("resources", "resources/read", params, uri, max_wait_s, "send this resource", ctx)
+        if check is not None:
+            await check(raw)
         return self._with_list(raw, "contents")
 
     async def read_for(

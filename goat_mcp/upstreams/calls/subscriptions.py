@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
@@ -27,6 +28,9 @@ ANSWER_S = 10.0
 _OVERLAP_S = 5.0
 """How long a change stream that has to be replaced lives on while the new one is not acknowledged."""
 _REOPEN_S = 1.0
+_NO_META: Mapping[str, Any] = MappingProxyType({})
+OnUpdated = Callable[[str, Mapping[str, Any]], None]
+"""Gets the URI that was updated, and the `_meta` of the notice."""
 
 
 class Subscriptions:
@@ -37,11 +41,11 @@ class Subscriptions:
         config: UpstreamConfig,
         provider: ConnectionProvider,
         telemetry: Telemetry,
-        on_updated: Callable[[str], None],
+        on_updated: OnUpdated,
         *,
         reopen_s: float = _REOPEN_S,
     ) -> None:
-        """`on_updated` hears the watched URIs that changed, and must not block."""
+        """`on_updated` hears the watched URIs that changed, and must not block. `provider` is of one connection."""
         self._config = config
         self._provider = provider
         self._telemetry = telemetry
@@ -86,19 +90,24 @@ class Subscriptions:
         if not self._counts:
             self._provider.end_use()
 
-    def updated(self, uri: str) -> None:
+    def updated(self, uri: str, meta: Mapping[str, Any] = _NO_META) -> None:
         """The upstream says that this, or something below it, has changed. What nobody watches is nobody's business."""
         if uri in self._counts:
-            self._on_updated(uri)
+            self._on_updated(uri, meta)
             return
         for watched in self._counts:
             if uri.startswith(f"{watched.rstrip('/')}/"):
-                self._on_updated(watched)
+                self._on_updated(watched, meta)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything is watched."""
+        return bool(self._counts)
 
     def end(self) -> None:
         """The upstream is given up; whoever watches something of it should look."""
         for uri in list(self._counts):
-            self._on_updated(uri)
+            self._on_updated(uri, _NO_META)
 
     async def keep(self, connection: Connection, hears: anyio.Event) -> None:
         """Until cancelled: have this connection tell of all that is watched.
@@ -110,7 +119,7 @@ class Subscriptions:
         self._live = frozenset()
         for uri in list(self._counts) if self._was_connected else ():
             # Whether it changed meanwhile nobody can say: whoever watches should look.
-            self._on_updated(uri)
+            self._on_updated(uri, _NO_META)
         self._was_connected = True
         if connection.stateless:
             await self._keep_listening(connection, hears)
@@ -234,7 +243,7 @@ class Subscriptions:
             connection.tools_changed.set()
             connection.notices.mark("resources", "prompts")
         for uri in missed & set(self._counts):
-            self._on_updated(uri)
+            self._on_updated(uri, _NO_META)
         hears.set()
         while True:
             ended = await _first(current.ended, self._changed)
@@ -246,6 +255,8 @@ class Subscriptions:
             wanted = frozenset(self._counts)
             if wanted == current.watched:
                 continue
+            # Who asks meanwhile for what the next stream leaves out has to wait for the one after it.
+            self._live &= wanted
             replacement = await self._open(connection, wanted, streams)
             current.scope.cancel()
             current = replacement

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.upstreams.faults import StartFailure
@@ -51,6 +52,13 @@ class HttpEndpoint:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     oauth: OAuthOptions | None = None
     is_oauth_off: bool = False
+    workspace: str = ""
+    """Whose login is used, if each workspace has its own. Set when it is connected to."""
+
+    @property
+    def has_workspace_logins(self) -> bool:
+        """Whether each workspace has a login of its own."""
+        return self.oauth is not None and self.oauth.account == "workspace"
 
     @property
     def may_log_in(self) -> bool:
@@ -126,7 +134,11 @@ class UpstreamConfig:
             return "The operator must put valid credentials into the headers of this upstream."
         import shlex
 
-        return f"The user can log in with: goat-mcp auth login {shlex.quote(self.name)}"
+        command = f"goat-mcp auth login {shlex.quote(self.name)}"
+        oauth = self.target.oauth
+        if oauth is not None and not oauth.needs_a_person:
+            return f"The operator must correct `oauth` in the entry of this upstream, and can try it with: {command}"
+        return f"The user can log in with: {command}" + (" --workspace DIR" if self.target.has_workspace_logins else "")
 
     @property
     def fingerprint(self) -> str:
@@ -143,9 +155,9 @@ WORKSPACE = "${workspace}"
 
 
 def needs_workspace(target: StdioLaunch | HttpEndpoint) -> bool:
-    """Whether the entry names the caller's workspace: each gets a process of its own then."""
+    """Whether the entry names the caller's workspace: each gets a process, or a connection, of its own then."""
     if not isinstance(target, StdioLaunch):
-        return False
+        return target.has_workspace_logins
     return any(WORKSPACE in text for text in (target.command, *target.args, *target.env.values(), target.cwd or ""))
 
 
@@ -170,16 +182,19 @@ def in_workspace(
 
     `is_shared`: it is for all workspaces, unless it names them. It works in the home directory if it names no folder.
     """
-    if not isinstance(target, StdioLaunch):
-        return target
     if not needs_workspace(target):
+        if not isinstance(target, StdioLaunch):
+            return target
         if is_shared and target.cwd is None:
             return replace(target, cwd=str(Path.home()))
         return replace(target, cwd=str(root or _elsewhere())) if target.cwd is None else target
     if root is None:
+        said = WORKSPACE if isinstance(target, StdioLaunch) else "oauth.account: workspace"
         raise StartFailure(
-            ReasonCode.NO_WORKSPACE, f"its entry says {WORKSPACE}, and neither the client nor the settings name one"
+            ReasonCode.NO_WORKSPACE, f"its entry says {said}, and neither the client nor the settings name one"
         )
+    if not isinstance(target, StdioLaunch):
+        return replace(target, workspace=str(root))
 
     def named(text: str) -> str:
         return text.replace(WORKSPACE, str(root))
@@ -205,3 +220,14 @@ RootOf = Callable[[], Path | None]
 Confine = Callable[[SandboxOptions, Path], "Awaitable[Confined | None]"]
 """Finds the sandbox for an entry that wants one, started in this directory; None: it runs without after all. Raises
 `ToolError`."""
+
+
+def start_root(workspace: RootOf, roots: RootsOf) -> Path | None:
+    """The folder that a connection's upstream is started in: the workspace it is for, or else the first root."""
+    return workspace() or next(iter(roots(False)), None)
+
+
+def roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
+    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
+    root = workspace()
+    return roots(client_has_some) if root is None else (root,)

@@ -18,7 +18,7 @@ from goat_mcp.core import platform
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.spec import ToolExample
-from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.core.substitution import Unresolved, secret_reference_in, substitute
 from goat_mcp.core.suggestions import did_you_mean
 from goat_mcp.core.yaml_words import meant_word
 from goat_mcp.state.secret_references import SecretReferences
@@ -66,6 +66,7 @@ _OUR_KEYS = frozenset(
     }
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
+_OAUTH_SECRETS = frozenset({"client_secret", "private_key", "assertion"})
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
 KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
 _EXAMPLE_KEYS = frozenset({"description", "input", "output"})
@@ -107,7 +108,7 @@ def upstream_of(
         if key not in _SECRET_KEYS and (reference := secret_reference_in(_without_secret_keys(key, value))):
             raise BrokenEntry(f"{key}: {reference} is a secret and would be seen there; {_elsewhere(given)}")
     try:
-        given = cast("dict[str, Any]", references.resolve(given))
+        given = _resolved(given, references)
     except Unresolved as missing:
         raise BrokenEntry(str(missing)) from None
     target = _target(given)
@@ -224,10 +225,25 @@ def _oauth(value: Any) -> OAuthOptions | None:
         raise BrokenEntry(str(broken)) from None
 
 
+def _resolved(given: Mapping[str, Any], references: SecretReferences) -> dict[str, Any]:
+    """The entry without references, but for those that are read with each use. Raises `Unresolved`."""
+    resolved = cast("dict[str, Any]", references.resolve({key: given[key] for key in given if key != "oauth"}))
+    if "oauth" not in given:
+        return resolved
+    oauth = given["oauth"]
+    if not isinstance(oauth, dict) or "assertion" not in oauth:
+        return {**resolved, "oauth": references.resolve(oauth)}
+    rest = {name: child for name, child in cast("dict[str, Any]", oauth).items() if name != "assertion"}
+    # It is short-lived: whoever writes it may not have written it yet, and writes it again.
+    substitute(oauth["assertion"], references.environ, lambda kind, name: "")
+    return {**resolved, "oauth": {**references.resolve(rest), "assertion": oauth["assertion"]}}
+
+
 def _without_secret_keys(key: str, value: Any) -> Any:
     """What of an entry's value is seen by others."""
-    if key == "oauth" and isinstance(value, dict):
-        return {name: child for name, child in cast("dict[str, Any]", value).items() if name != "client_secret"}
+    if key in ("oauth", "identity_provider") and isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        return {name: _without_secret_keys(name, child) for name, child in members if name not in _OAUTH_SECRETS}
     return value
 
 
@@ -249,8 +265,8 @@ def _secrets_of(target: StdioLaunch | HttpEndpoint) -> list[str]:
     if isinstance(target, StdioLaunch):
         return [value for name, value in target.env.items() if is_likely_secret(name, value)]
     values = [value for name, value in target.headers.items() if name.lower() not in _PLAIN_HEADERS]
-    if target.oauth is not None and (secret := target.oauth.client_secret.get_secret_value()):
-        values.append(secret)
+    if target.oauth is not None:
+        values += target.oauth.secrets()
     # What follows `Bearer` may be told without it.
     return [form for value in values for form in (value, value.rpartition(" ")[2])]
 

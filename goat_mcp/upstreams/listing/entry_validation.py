@@ -15,6 +15,7 @@ from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from goat_mcp.catalog.app_tools import FLAT_URI, OPENAI_URI, UI
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.catalog.schemas.dialects import DIALECTS, for_handshake
 from goat_mcp.catalog.schemas.portable import portable, why_too_large, why_uncallable
@@ -187,11 +188,12 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 def _without_our_app(meta: dict[str, Any]) -> dict[str, Any]:
     """A host would show what an upstream returns in our own document, as if we said it."""
-    ui: Any = meta.get("ui")
-    named = (cast("dict[str, Any]", ui).get("resourceUri") if isinstance(ui, dict) else None, meta.get(_FLAT_UI))
+    ui: Any = meta.get(UI)
+    of_ui = cast("dict[str, Any]", ui).get("resourceUri") if isinstance(ui, dict) else None
+    named = (of_ui, meta.get(FLAT_URI), meta.get(OPENAI_URI))
     if not any(isinstance(uri, str) and uri.startswith(OWN_URIS) for uri in named):
         return meta
-    return {key: value for key, value in meta.items() if key not in ("ui", _FLAT_UI)}
+    return {key: value for key, value in meta.items() if key not in (UI, FLAT_URI, OPENAI_URI)}
 
 
 def _size(value: Any) -> str:
@@ -215,8 +217,6 @@ SINGULAR: Mapping[Kind, Literal["resource", "template", "prompt"]] = {
     "prompts": "prompt",
 }
 _NAME_CHARS = 200
-_FLAT_UI = "ui/resourceUri"
-"""The older spelling of `ui.resourceUri`."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def _size(page: Any) -> int:
 _NOTHING: Mapping[str, Any] = {}
 
 
-KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
+KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate", "skills": "uri"}
 """By the member of a page that holds entries: what one is known by, where that is not its name."""
 
 

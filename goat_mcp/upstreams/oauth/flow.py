@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import time
-from collections.abc import Callable, Generator, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from functools import partial
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
-from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.auth.utils import issuers_match, union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
@@ -26,89 +24,82 @@ from mcp.shared.auth import (
     OAuthToken,
     ProtectedResourceMetadata,
 )
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
-from pydantic import AnyUrl, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic import AnyUrl
+from pydantic_core import to_json
 
 from goat_mcp.core.errors import ToolError
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
+from goat_mcp.upstreams.oauth.conversation import (
+    Granted,
+    Memory,
+    challenge_field,
+    converse,
+    error_code,
+    probe_of,
+    secret_method,
+)
 from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginPrompt, LoginRefused, RenewalRefused
 from goat_mcp.upstreams.oauth.login_store import LoginFacts, LoginSecrets, StoredLogin
 from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, Destinations, ProviderRequests, shown
 from goat_mcp.web.http import HttpClient
 
-_MAX_CHALLENGE_CHARS = 8_000
 _MAX_LIFE_S = 10 * 365 * 24 * 3600
 _DEAD_GRANTS = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
 
 
-class _Memory:
-    """The storage the provider sees: of one conversation."""
-
-    def __init__(self, tokens: OAuthToken | None = None, client: OAuthClientInformationFull | None = None) -> None:
-        self.tokens = tokens
-        self.client = client
-        self.is_new = False
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-        self.is_new = True
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
-
-
 class Flow:
-    """Conversations about one upstream. `hide` is told every secret as soon as there is one."""
+    """Conversations about one upstream. `secrets` is told every secret as soon as there is one."""
 
     def __init__(
-        self, url: str, options: OAuthOptions, http: HttpClient, hide: Callable[..., None], *, name: str, principal: str
+        self,
+        url: str,
+        options: OAuthOptions,
+        http: HttpClient,
+        secrets: SecretReferences,
+        *,
+        name: str,
+        principal: str,
+        workspace: str = "",
     ) -> None:
         # Its lines quote answers of the server, in which tokens may be.
         logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL + 1)
         self._url = url
         self._options = options
         self._http = http
-        self._hide = hide
+        self._secrets = secrets
         self._name = name
         self._principal = principal
+        self._workspace = workspace
         self._destinations = Destinations(url, options.allow_hosts)
-        self._requests = ProviderRequests(self._destinations, http, hide)
+        self._requests = ProviderRequests(self._destinations, http, secrets.hide)
 
     async def log_in(
         self, person: LoginPrompt | None, *, challenge: str = "", previous: StoredLogin | None = None, scopes: str = ""
     ) -> StoredLogin:
-        """A new login, made by `person`; without one only the grant `client_credentials` is possible.
+        """A new login, made by `person`; without one only by a grant that needs none.
 
         `challenge` is the upstream's `WWW-Authenticate`, `scopes` are asked for beside the usual ones. Raises
         `LoginRefused` and `AuthServerDown`.
         """
         self._destinations.refuse_plain_upstream()
         wanted = self._wanted_scopes(challenge, previous, scopes)
-        memory = _Memory(client=self._known_client(person, previous, wanted))
+        if not self._options.needs_a_person:
+            from goat_mcp.upstreams.oauth.machine_grants import MachineGrants
+
+            grants = MachineGrants(self._url, self._options, self._requests, self._secrets)
+            return self._login(await grants.token(challenge, wanted), previous)
+        memory = Memory(client=self._known_client(person, previous, wanted))
         provider = self._provider(memory, person)
-        probe = _probe(self._url)
-        answer = httpx2.Response(401, headers={"www-authenticate": _asking(challenge, wanted)}, request=probe)
-        with _in_our_words():
-            async with contextlib.aclosing(provider.async_auth_flow(probe)) as flow:
-                outgoing = await anext(flow)
-                while memory.tokens is None:
-                    outgoing = await flow.asend(answer)
-                    if outgoing is not probe:
-                        answer = await self._requests.send(outgoing, "an address of its login")
-        return self._login(provider, memory, previous)
+        send = partial(self._requests.send, what="an address of its login")
+        tokens = await converse(provider, memory, self._url, challenge, wanted, send)
+        return self._login(_granted(provider, tokens), previous)
 
     async def renew(self, login: StoredLogin) -> StoredLogin:
         """The login with new tokens. Raises `RenewalRefused` and `AuthServerDown`."""
         secrets, facts = login.secrets, login.facts
-        memory = _Memory(
+        memory = Memory(
             OAuthToken(
                 access_token=secrets.access_token, refresh_token=secrets.refresh_token, scope=facts.scope or None
             ),
@@ -122,7 +113,7 @@ class Flow:
             context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(facts.protected_resource)
         context.auth_server_url = facts.issuer or None
         context.token_expiry_time = 1.0
-        probe = _probe(self._url)
+        probe = probe_of(self._url)
         async with contextlib.aclosing(provider.async_auth_flow(probe)) as flow:
             outgoing = await anext(flow)
             try:
@@ -132,9 +123,9 @@ class Flow:
             if answer.status_code != 200:
                 raise _refusal(answer, str(outgoing.url))
             await flow.asend(answer)
-        if not memory.is_new:
+        if not memory.is_new or memory.tokens is None:
             raise AuthServerDown(f"{shown(outgoing)} answered with what is no token")
-        return self._login(provider, memory, login)
+        return self._login(_granted(provider, memory.tokens), login)
 
     async def asked_for(self, headers: Mapping[str, str], token: str | None = None) -> tuple[int, str]:
         """What the upstream answers to a request with `token`, or without any: a status, and its challenge.
@@ -165,8 +156,14 @@ class Flow:
         url = facts.auth_server.get("revocation_endpoint")
         if not isinstance(url, str):
             return False
-        context = self._provider(_Memory(), None).context
-        context.client_info = self._client_of(login)
+        context = self._provider(Memory(), None).context
+        client = context.client_info = self._client_of(login)
+        if not self._options.needs_a_person and (secret := self._options.client_secret.get_secret_value()):
+            # It is not kept with the tokens: it is in the entry.
+            client.client_secret = secret
+            client.token_endpoint_auth_method = self._options.token_endpoint_auth_method or secret_method(
+                facts.auth_server.get("token_endpoint_auth_methods_supported")
+            )
         form = {"token": secrets.refresh_token or secrets.access_token, "client_id": facts.client_id}
         try:
             form, headers = context.prepare_token_auth(form, {})
@@ -176,24 +173,15 @@ class Flow:
             return False
         return answer.status_code == 200
 
-    def _provider(self, memory: _Memory, person: LoginPrompt | None) -> OAuthClientProvider:
+    def _provider(self, memory: Memory, person: LoginPrompt | None) -> OAuthClientProvider:
         options = self._options
-        if options.grant == "client_credentials":
-            return ClientCredentialsOAuthProvider(
-                self._url,
-                memory,
-                options.client_id,
-                options.client_secret.get_secret_value(),
-                scope=" ".join(options.scopes) or None,
-                issuer=options.issuer,
-            )
 
         async def visit(url: str) -> None:
             await self._send_away(provider, _required(person), url)
 
         async def came_back() -> AuthorizationCodeResult:
             result = await _required(person).came_back()
-            self._hide(result.code)
+            self._secrets.hide(result.code)
             return result
 
         metadata = OAuthClientMetadata(
@@ -220,8 +208,7 @@ class Flow:
         client = context.client_info
         if client is not None and client.client_secret and client.token_endpoint_auth_method is None:
             supported = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
-            is_basic = not supported or "client_secret_basic" in supported
-            client.token_endpoint_auth_method = "client_secret_basic" if is_basic else "client_secret_post"
+            client.token_endpoint_auth_method = secret_method(supported)
         target = self._destinations.checked(url, "the address of its login page")
         await person.visit(target.url)
 
@@ -248,6 +235,9 @@ class Flow:
         if previous is None or person is None or previous.facts.redirect_uri != person.redirect_uri:
             # Many servers take the redirect address they were told, and no other port.
             return None
+        if options.client_metadata_url and previous.facts.auth_server.get("client_id_metadata_document_supported"):
+            # The user has a client id of their own now, which comes before a registration of ours.
+            return None
         client = self._client_of(previous)
         # One that was registered for some scopes gets no others.
         is_wide_enough = not client.scope or set(wanted.split()) <= set(client.scope.split())
@@ -258,24 +248,22 @@ class Flow:
             {**login.secrets.registration, "client_secret": login.secrets.client_secret or None}
         )
 
-    def _login(self, provider: OAuthClientProvider, memory: _Memory, previous: StoredLogin | None) -> StoredLogin:
-        context = provider.context
-        tokens, client = memory.tokens, context.client_info
-        assert tokens is not None
-        assert client is not None
+    def _login(self, granted: Granted, previous: StoredLogin | None) -> StoredLogin:
+        tokens, client = granted.tokens, granted.client
         now_s = time.time()
         life_s = None if tokens.expires_in is None else min(max(tokens.expires_in, 0), _MAX_LIFE_S)
-        metadata, resource = context.oauth_metadata, context.protected_resource_metadata
+        metadata, resource = granted.auth_server, granted.protected_resource
         redirects = client.redirect_uris or []
         generation = previous.facts.generation + 1 if previous is not None else 1
         registration = client.model_dump(mode="json", exclude_none=True)
         secret = registration.pop("client_secret", "")
-        self._hide(tokens.access_token, tokens.refresh_token or "", secret)
+        self._secrets.hide(tokens.access_token, tokens.refresh_token or "", secret)
         facts = LoginFacts(
             resource=self._url,
-            issuer=str(metadata.issuer) if metadata is not None else (context.auth_server_url or ""),
+            issuer=granted.issuer,
             client_id=client.client_id,
             principal=self._principal,
+            workspace=self._workspace,
             server=self._name,
             is_registered=not self._options.client_id,
             scope=tokens.scope or "",
@@ -285,7 +273,7 @@ class Flow:
             auth_server=metadata.model_dump(mode="json", exclude_none=True) if metadata is not None else {},
             protected_resource=resource.model_dump(mode="json", exclude_none=True) if resource is not None else {},
             redirect_uri=str(redirects[0]) if redirects else "",
-            can_renew=bool(tokens.refresh_token) or self._options.grant == "client_credentials",
+            can_renew=bool(tokens.refresh_token) or not self._options.needs_a_person,
         )
         secrets = LoginSecrets(
             generation=generation,
@@ -297,9 +285,12 @@ class Flow:
         return StoredLogin(facts=facts, secrets=secrets)
 
 
-def _probe(url: str) -> httpx2.Request:
-    """What the provider believes to authorise. It is never sent."""
-    return httpx2.Request("POST", url, headers={"mcp-protocol-version": LATEST_HANDSHAKE_VERSION})
+def _granted(provider: OAuthClientProvider, tokens: OAuthToken) -> Granted:
+    context = provider.context
+    assert context.client_info is not None
+    metadata = context.oauth_metadata
+    issuer = str(metadata.issuer) if metadata is not None else (context.auth_server_url or "")
+    return Granted(tokens, context.client_info, issuer, metadata, context.protected_resource_metadata)
 
 
 def _required(person: LoginPrompt | None) -> LoginPrompt:
@@ -308,39 +299,10 @@ def _required(person: LoginPrompt | None) -> LoginPrompt:
     return person
 
 
-def _asking(challenge: str, scopes: str) -> str:
-    """The challenge as the provider is to see it: with the scopes that we want."""
-    wanted = {"resource_metadata": challenge_field(challenge, "resource_metadata"), "scope": scopes}
-    members = ", ".join(f'{name}="{value}"' for name, value in wanted.items() if value)
-    return f"Bearer {members}".strip()
-
-
-def challenge_field(challenge: str, name: str) -> str:
-    """A member of a `WWW-Authenticate` header; empty where it has none, or one that could not be said again."""
-    found = re.search(rf'(?:^|[\s,]){name}=(?:"([^"]+)"|([^\s,"]+))', challenge[:_MAX_CHALLENGE_CHARS])
-    value = (found[1] or found[2]) if found else ""
-    return value if value.isascii() and value.isprintable() else ""
-
-
 def _refusal(answer: httpx2.Response, url: str) -> RenewalRefused | AuthServerDown:
     """What a token address said other than yes."""
-    error = ""
-    with contextlib.suppress(ValueError):
-        document: Any = from_json(answer.content)
-        if isinstance(document, dict):
-            said = cast("dict[str, Any]", document).get("error")
-            error = said[:60] if isinstance(said, str) and said.isascii() and said.isprintable() else ""
+    error = error_code(answer)
     text = f"{error or 'no'} (HTTP {answer.status_code})"
     if error in _DEAD_GRANTS and answer.status_code in (400, 401):
         return RenewalRefused(f"the authorization server answered {text}")
     return AuthServerDown(f"{url.partition('?')[0][:200]} answered {text}")
-
-
-@contextlib.contextmanager
-def _in_our_words() -> Generator[None]:
-    try:
-        yield
-    except OAuthFlowError as problem:
-        raise LoginRefused(str(problem)[:500]) from None
-    except ValidationError as problem:
-        raise LoginRefused(f"its authorization server answered with what cannot be read: {problem.title}") from None

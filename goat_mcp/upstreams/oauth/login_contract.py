@@ -15,9 +15,13 @@ FOLDER = "oauth"
 """Of the state directory: where stored logins are."""
 
 
-def slot_of(resource: str, principal: str) -> str:
-    """Names the logins at one resource for one principal, in file names."""
-    return hashlib.sha256(f"{resource}\0{principal}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def slot_of(resource: str, principal: str, workspace: str = "") -> str:
+    """Names the logins at one resource for one principal, in file names.
+
+    `workspace` is a directory whose logins are apart from those of others; empty for logins that all of them use.
+    """
+    whose = "\0".join((resource, principal, *((workspace,) if workspace else ())))
+    return hashlib.sha256(whose.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class LoginPrompt(Protocol):
@@ -49,6 +53,10 @@ class LoginNeeded(Exception):
 
 class LoginRefused(Exception):
     """The authorization server, or what the upstream says of it, is not one to log in with."""
+
+
+class CredentialsRefused(LoginRefused):
+    """The authorization server, or an identity provider, refused what proves who goat-mcp is."""
 
 
 class RenewalRefused(Exception):

@@ -58,6 +58,8 @@ class LoginFacts(BaseModel):
     issuer: str
     client_id: str
     principal: str
+    workspace: str = ""
+    """The only directory that it is used in; empty if it is used in all."""
     server: str
     """The upstream's name when it was made."""
     is_registered: bool = False
@@ -80,8 +82,8 @@ class LoginFacts(BaseModel):
 
     @property
     def slot(self) -> str:
-        """Names the resource and the principal: what is known before anybody has been asked."""
-        return slot_of(self.resource, self.principal)
+        """Names the resource, the principal and the workspace: what is known before anybody has been asked."""
+        return slot_of(self.resource, self.principal, self.workspace)
 
     @property
     def key(self) -> str:
@@ -136,21 +138,23 @@ class LoginStore:
     def folder(self) -> Path:
         return self._state.folder(FOLDER)
 
-    def lock_file(self, resource: str, principal: str) -> Path:
+    def lock_file(self, resource: str, principal: str, workspace: str = "") -> Path:
         """What is locked by whoever changes the logins of this resource."""
-        return self.folder / f"{slot_of(resource, principal)}.lock"
+        return self.folder / f"{slot_of(resource, principal, workspace)}.lock"
 
     @contextlib.asynccontextmanager
-    async def alone(self, resource: str, principal: str, max_wait_s: float) -> AsyncGenerator[None]:
+    async def alone(
+        self, resource: str, principal: str, max_wait_s: float, *, workspace: str = ""
+    ) -> AsyncGenerator[None]:
         """Alone among all processes, and all servers that share the state, with the newest logins of this resource.
 
         Raises `LockTimeout`.
         """
-        shared = self._state.shared
-        async with file_lock(self.lock_file(resource, principal), max_wait_s), contextlib.AsyncExitStack() as held:
+        shared, lock_file = self._state.shared, self.lock_file(resource, principal, workspace)
+        async with file_lock(lock_file, max_wait_s), contextlib.AsyncExitStack() as held:
             if shared is not None:
                 try:
-                    await held.enter_async_context(shared.alone(f"login {slot_of(resource, principal)}", max_wait_s))
+                    await held.enter_async_context(shared.alone(f"login {lock_file.stem}", max_wait_s))
                     await anyio.to_thread.run_sync(shared.look, self._state.path, GROUP)
                 except ToolError as problem:
                     raise LockTimeout(problem.message) from None
@@ -163,11 +167,16 @@ class LoginStore:
         """Every login, newest first."""
         return _newest_first(self._facts_in(self.folder.glob("*-*.json")))
 
-    def find(self, resource: str, principal: str, *, client_id: str = "", issuer: str = "") -> LoginFacts | None:
+    def find(
+        self, resource: str, principal: str, *, client_id: str = "", issuer: str = "", workspace: str = ""
+    ) -> LoginFacts | None:
         """The newest login that fits. Without `client_id` only one that was made for us does."""
-        for facts in _newest_first(self._facts_in(self.folder.glob(f"{slot_of(resource, principal)}-*.json"))):
+        files = self.folder.glob(f"{slot_of(resource, principal, workspace)}-*.json")
+        for facts in _newest_first(self._facts_in(files)):
             is_client = facts.client_id == client_id if client_id else facts.is_registered
-            if is_client and issuer in ("", facts.issuer) and facts.resource == resource:
+            # Metadata writes an issuer with a slash at its end where people write none.
+            is_issuer = not issuer or facts.issuer.rstrip("/") == issuer.rstrip("/")
+            if is_client and is_issuer and (facts.resource, facts.workspace) == (resource, workspace):
                 return facts
         return None
 

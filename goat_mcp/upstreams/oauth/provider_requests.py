@@ -83,7 +83,7 @@ class ProviderRequests:
             _refuse_broken_metadata(response)
         return httpx2.Response(
             response.status,
-            headers={"content-type": response.headers.get("content-type", "")},
+            headers={name: response.headers.get(name, "") for name in ("content-type", "date")},
             content=response.body,
             request=request,
         )

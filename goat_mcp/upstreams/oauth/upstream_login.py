@@ -8,7 +8,8 @@ what it finds. Nothing is deleted here: a login that is dead is replaced by the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -18,10 +19,12 @@ import anyio.to_thread
 from goat_mcp.state.database import Warn
 from goat_mcp.state.file_lock import LockTimeout
 from goat_mcp.state.private_file import no_warning
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
 from goat_mcp.upstreams.oauth.login_contract import (
     AuthServerDown,
+    CredentialsRefused,
     LoginNeeded,
     LoginPrompt,
     LoginRefused,
@@ -34,6 +37,8 @@ LOCK_WAIT_S = 45.0
 """More than a renewal may take."""
 RENEWED_AGAIN_AFTER_S = 20.0
 """A token this new that is refused will not be better the next time."""
+REFUSED_AGAIN_AFTER_S = 30.0
+"""How long a client whose credentials were refused waits before it shows them again."""
 
 
 class UpstreamLogin:
@@ -47,8 +52,9 @@ class UpstreamLogin:
         *,
         store: LoginStore,
         http: HttpClient,
-        hide: Callable[..., None],
+        secrets: SecretReferences,
         principal: str,
+        workspace: str = "",
         warn: Warn = no_warning,
         person: LoginPrompt | None = None,
     ) -> None:
@@ -57,11 +63,15 @@ class UpstreamLogin:
         self._url = url
         self._options = options
         self._store = store
-        self._hide = hide
+        self._secrets = secrets
         self._principal = principal
+        self.workspace = workspace
         self._person = person
-        self._flow = Flow(url, options, http, hide, name=name, principal=principal)
+        self._flow = Flow(url, options, http, secrets, name=name, principal=principal, workspace=workspace)
         self._current: StoredLogin | None = None
+        self._refused, self._refused_until_s = "", 0.0
+        self._withheld: tuple[set[str], float] = (set(), 0.0)
+        """Scopes that were asked for and not granted, and until when they are not asked for again."""
         self._turn = anyio.Lock()
 
     async def token(self) -> str | None:
@@ -93,7 +103,7 @@ class UpstreamLogin:
             if held is not None and held.secrets.access_token != refused and held.facts.is_fresh():
                 return held.secrets.access_token
             try:
-                async with self._store.alone(self._url, self._principal, LOCK_WAIT_S):
+                async with self._alone():
                     return await self._renewed(refused, challenge)
             except LockTimeout as why:
                 raise AuthServerDown(f"this login cannot be renewed now: {why}") from None
@@ -106,17 +116,40 @@ class UpstreamLogin:
             login = self._current = await self._load()
             if login is not None and login.secrets.access_token != refused and login.facts.is_fresh():
                 return login.secrets.access_token
+            if scopes and not self._options.needs_a_person:
+                return await self._widened(refused, scopes, challenge)
             why = "its login may not do this"
             if scopes:
                 wanted = " ".join(f"--scope {scope}" for scope in scopes.split())
                 why = f"it wants the scope {scopes!r}, which its login has not: log in with {wanted}"
             return await self._logged_in(challenge, LoginNeeded(why, scopes))
 
+    async def _widened(self, refused: str | None, scopes: str, challenge: str) -> str:
+        """A token with these scopes, too, by a grant that needs no person."""
+        try:
+            async with self._alone():
+                login = self._current = await self._load()
+                granted = "" if login is None else login.facts.scope
+                if login is not None and login.secrets.access_token != refused and login.facts.is_fresh():
+                    return login.secrets.access_token
+                wanted = set(scopes.split())
+                if wanted <= set(granted.split()):
+                    raise LoginNeeded(f"it wants the scope {scopes!r}, and refuses a token that has it")
+                withheld, until_s = self._withheld
+                if not wanted <= withheld or time.monotonic() > until_s:
+                    token = await self._by_ourselves(challenge, login, scopes)
+                    if self._current is not None and wanted <= set(self._current.facts.scope.split()):
+                        return token
+                    self._withheld = wanted, time.monotonic() + REFUSED_AGAIN_AFTER_S
+                raise LoginNeeded(f"its authorization server does not grant the scope {scopes!r} to this client")
+        except LockTimeout as why:
+            raise AuthServerDown(f"its token cannot be changed now: {why}") from None
+
     async def log_in(self, person: LoginPrompt | None, *, challenge: str = "", scopes: str = "") -> StoredLogin:
         """Log in again and keep it. Raises `LoginRefused` and `AuthServerDown`; what was there stays then."""
         previous = await self._load_if_readable()
         login = await self._flow.log_in(person, challenge=challenge, previous=previous, scopes=scopes)
-        async with self._store.alone(self._url, self._principal, LOCK_WAIT_S):
+        async with self._alone():
             found = await self._load_if_readable()
             if found is not None:
                 # It goes after whatever was renewed while the person was away.
@@ -147,10 +180,10 @@ class UpstreamLogin:
         """Forget what is stored, here and at its authorization server. Whether it was told, and what was left over."""
         login = await self._load_if_readable()
         was_reported = login is not None and await self._flow.revoke(login)
-        left = ""
-        async with self._store.alone(self._url, self._principal, LOCK_WAIT_S):
+        left, whose = "", (self._url, self._principal, self.workspace)
+        async with self._alone():
             for facts in self._store.all():
-                if (facts.resource, facts.principal) == (self._url, self._principal):
+                if (facts.resource, facts.principal, facts.workspace) == whose:
                     left = await anyio.to_thread.run_sync(self._store.forget, facts) or left
         self._current = None
         return was_reported, left
@@ -160,15 +193,16 @@ class UpstreamLogin:
         login = await self._load()
         self._current = login
         if login is None:
-            if self._options.grant == "client_credentials":
+            if not self._options.needs_a_person:
                 return await self._by_ourselves(challenge, None)
-            raise LoginNeeded("it wants a login")
+            where = f" for the workspace {self.workspace}" if self.workspace else ""
+            raise LoginNeeded(f"it wants a login{where}")
         facts = login.facts
         if login.secrets.access_token != refused and facts.is_fresh():
             return login.secrets.access_token
         if facts.is_fresh() and time.time() - facts.obtained_at_s < RENEWED_AGAIN_AFTER_S:
             raise LoginNeeded("it refuses a token that was just made for it")
-        if self._options.grant == "client_credentials":
+        if not self._options.needs_a_person:
             return await self._by_ourselves(challenge, login)
         if facts.refused:
             # Asking again with a token that is dead looks like theft to some servers.
@@ -201,13 +235,23 @@ class UpstreamLogin:
             raise LoginNeeded(f"its login has ended: {why}") from None
         return login.secrets.access_token
 
-    async def _by_ourselves(self, challenge: str, previous: StoredLogin | None) -> str:
+    async def _by_ourselves(self, challenge: str, previous: StoredLogin | None, scopes: str = "") -> str:
+        """Under the lock: a new token by a grant that needs no person."""
+        if time.monotonic() < self._refused_until_s:
+            raise LoginNeeded(self._refused)
         try:
-            login = await self._flow.log_in(None, challenge=challenge, previous=previous)
+            login = await self._flow.log_in(None, challenge=challenge, previous=previous, scopes=scopes)
         except LoginRefused as refused:
+            if isinstance(refused, CredentialsRefused):
+                # Some servers lock out a client that fails again and again.
+                self._refused, self._refused_until_s = str(refused), time.monotonic() + REFUSED_AGAIN_AFTER_S
             raise LoginNeeded(str(refused)) from None
-        self._current = await anyio.to_thread.run_sync(self._keep, login)
+        self._current = login
+        await anyio.to_thread.run_sync(self._keep_renewed, login)
         return login.secrets.access_token
+
+    def _alone(self) -> AbstractAsyncContextManager[None]:
+        return self._store.alone(self._url, self._principal, LOCK_WAIT_S, workspace=self.workspace)
 
     async def _logged_in(self, challenge: str, needed: LoginNeeded) -> str:
         if self._person is None:
@@ -232,16 +276,20 @@ class UpstreamLogin:
 
     def _stored(self) -> StoredLogin | None:
         facts = self._store.find(
-            self._url, self._principal, client_id=self._options.client_id, issuer=self._options.issuer
+            self._url,
+            self._principal,
+            client_id=self._options.client_id,
+            issuer=self._options.issuer,
+            workspace=self.workspace,
         )
         if facts is None:
             return None
         login = self._store.load(facts)
-        self._hide(*login.secrets.values())
+        self._secrets.hide(*login.secrets.values())
         return login
 
     def _keep(self, login: StoredLogin) -> StoredLogin:
-        self._hide(*login.secrets.values())
+        self._secrets.hide(*login.secrets.values())
         return StoredLogin(facts=self._store.put(login), secrets=login.secrets)
 
     def _keep_renewed(self, login: StoredLogin) -> None:

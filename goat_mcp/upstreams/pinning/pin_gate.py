@@ -6,7 +6,7 @@ comes after either waits until that list is read. A change that nobody announces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -43,10 +43,17 @@ class PinGate:
         self.pins = pins
         self._announced = announced
         self._lists: WeakKeyDictionary[Connection, _Lists] = WeakKeyDictionary()
+        self._own: WeakKeyDictionary[Connection, Mapping[str, str]] = WeakKeyDictionary()
 
-    def admit(self, spec: UpstreamSpec) -> None:
-        """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now."""
-        self.pins.check("tool", spec.native_name, spec.pin)
+    def admit(self, spec: UpstreamSpec, connection: Connection | None = None) -> None:
+        """Raises `ToolError(QUARANTINED)` for a tool that may not be called, as this connection has it now."""
+        of_connection = self._own.get(connection) if connection is not None and self._own else None
+        own = "" if of_connection is None else of_connection.get(spec.native_name, "")
+        self.pins.check("tool", spec.native_name, spec.pin, own)
+
+    def note_own(self, connection: Connection, hashes: Mapping[str, str]) -> None:
+        """What a connection lists that serves single clients, by name."""
+        self._own[connection] = hashes
 
     def _lists_of(self, connection: Connection) -> _Lists:
         if (lists := self._lists.get(connection)) is None:

@@ -182,7 +182,7 @@ def compared(
     added: list[str] = []
     gone: list[str] = []
     for kind, named in seen.items():
-        if kind in ("prompt", "template") and old.launch and kind not in old.pins:
+        if kind in ("prompt", "template", "skill") and old.launch and kind not in old.pins:
             # Listed only once somebody asks for it, which nobody had when the rest was pinned.
             continue
         for native, sha256 in named.items():

@@ -85,6 +85,16 @@ class PinnedResources:
         self._quarantined[kind] = view.quarantined
         return tuple(one.entry for one in view.shown)
 
+    def shown_to_client(self, kind: PinnedKind, entries: Sequence[Entry], hashes: Hashes) -> tuple[Entry, ...]:
+        """As `shown`, of what a process lists that serves single clients. What it is held against stays."""
+        words, of_kind = KINDS[kind], hashes.get(kind, {})
+        seen = [
+            ReceivedDefinition(str(entry[words.key]), of_kind.get(str(entry[words.key]), ""), entry)
+            for entry in entries
+        ]
+        view = self._pins.look(words.pin, seen, lambda definition: _usable(kind, definition))
+        return tuple(one.entry for one in view.shown)
+
     def shown_of(self, kind: PinnedKind, listed: Sequence[Entry]) -> tuple[Entry, ...]:
         """As `shown`, of what came another way than the cache's lists, which stay what requests are held against."""
         if self._pins.is_off:

@@ -1,7 +1,7 @@
 """What may be shown and called of one upstream's definitions: trust on first use (design D12, PIN-1, R-UP-6).
 
-Kinds are `tool`, `prompt`, `template` and `instructions`; a definition is what the upstream sent, before anything of
-ours was done to it. What is pinned is in `PinLock`; when to list is the supervisor's business.
+Kinds are `tool`, `prompt`, `template`, `skill` and `instructions`; a definition is what the upstream sent, before
+anything of ours was done to it. What is pinned is in `PinLock`; when to list is the supervisor's business.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, PinnedDefinitions, ServerPins
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
-Kind = Literal["tool", "prompt", "template", "instructions"]
+Kind = Literal["tool", "prompt", "template", "skill", "instructions"]
 MAX_PINS = 20_000
 """Definitions of one upstream, waiting ones too. What comes after them is not shown: a lock must not grow for ever."""
 _NAMES_SHOWN = 10
@@ -95,6 +95,8 @@ class UpstreamPins:
     ) -> View:
         """What to show for `seen`, as the lock stands now. Reads definitions only where one has changed."""
         self.hold(kind, seen)
+        if not self.is_off:
+            self._looked_at[kind] = self._looks_like(self.lock.content(), kind)
         return self.look(kind, seen, usable)
 
     def hold(self, kind: Kind, seen: Sequence[ReceivedDefinition]) -> None:
@@ -111,7 +113,6 @@ class UpstreamPins:
         if self.is_off:
             return View(tuple(Shown(one.entry, one.sha256, one.is_plain) for one in seen))
         content = self.lock.content()
-        self._looked_at[kind] = self._looks_like(content, kind)
         pins = content.of(self.config.server)
         pinned = {one.name: self._pin(pins, kind, one.name) for one in seen}
         changed = {one.name: pin for one in seen if (pin := pinned[one.name]) and pin != one.sha256}
@@ -202,14 +203,17 @@ class UpstreamPins:
                 see=f"goat-mcp lock show {self.config.server}",
             )
 
-    def check(self, kind: Kind, name: str, pin: str) -> None:
-        """Raises `ToolError(QUARANTINED)` unless the upstream's definition is the pinned one and `pin` is its hash."""
+    def check(self, kind: Kind, name: str, pin: str, own: str = "") -> None:
+        """Raises `ToolError(QUARANTINED)` unless the upstream's definition is the pinned one and `pin` is its hash.
+
+        `own` is the hash of what the process lists that serves the caller alone, if there is one.
+        """
         if self.is_off:
             return
         content = self.lock.content()
         pins = content.of(self.config.server)
         pinned = self._pin(pins, kind, name)
-        seen = self._seen.get(kind, {}).get(name, pinned or pin)
+        seen = own or self._seen.get(kind, {}).get(name, pinned or pin)
         if pinned is None and self._must_wait(content):
             raise self._quarantined(kind, name, self._waits(content))
         if (pinned or pin) != seen:

@@ -20,9 +20,11 @@ import anyio.lowlevel
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.asyncio_children import read_at_once
+from goat_mcp.upstreams.envelope import cancelled_params
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.status import STDERR_ENDS, SharingStatus
 from goat_mcp.upstreams.transports.frame_inbox import Inbox
@@ -52,8 +54,16 @@ class DirectDispatch:
     )
     _is_over: bool = False
 
-    async def ask(self, writer: Writer, request_id: int, method: str, params: dict[str, Any]) -> Answer | None:
-        """The answer; None if the connection ended without one. Cancelled, it cancels the request."""
+    async def ask(
+        self,
+        writer: Writer,
+        request_id: int,
+        method: str,
+        params: dict[str, Any],
+        client: CallingClient | None = None,
+    ) -> Answer | None:
+        """The answer; None if the connection ended without one. Cancelled, it cancels the request: `client` is whose
+        it is."""
         if self._is_over:
             return None
         # A request that was cancelled before it began is not sent at all.
@@ -66,7 +76,7 @@ class DirectDispatch:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return None
         except asyncio.CancelledError:
-            cancelled = {"requestId": request_id, "reason": "the client cancelled it or its time is over"}
+            cancelled = cancelled_params(request_id, client)
             writer.post(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=cancelled))
             raise
         finally:

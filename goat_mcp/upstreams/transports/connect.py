@@ -12,7 +12,6 @@ import anyio
 import anyio.abc
 from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
@@ -24,16 +23,19 @@ from goat_mcp.core.tracing import is_traced
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
-from goat_mcp.upstreams.faults import Fault, FaultKind, NotShared, StartFailure, TransportFault
+from goat_mcp.upstreams.faults import Fault, FaultKind, HandshakeRefused, NotShared, StartFailure, TransportFault
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.status import ReasonCode, SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioTransport
 from goat_mcp.upstreams.transports.connection import Connection
+from goat_mcp.upstreams.transports.dispatcher import UpstreamDispatcher
 from goat_mcp.upstreams.transports.frame_inbox import Inbox
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0
+_NO_HANDSHAKE = ("HTTP 400", "HTTP 404", "HTTP 405")
+"""How a server may answer a handshake that it does not know."""
 
 OpenStdio = Callable[[], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
 OpenShared = Callable[[StdioLaunch, float], AbstractAsyncContextManager[tuple[StdioTransport, Inbox, Outbox]]]
@@ -67,9 +69,9 @@ async def connect(
             # Only an HTTP upstream pays for loading the HTTP client.
             from goat_mcp.upstreams.transports.http_transport import http_transport
 
-            link, read, write = await stack.enter_async_context(http_transport(target, login))
+            link, read, write = await stack.enter_async_context(http_transport(target, login and login.here()))
         link.direct.on_log = callers.notified
-        dispatcher = JSONRPCDispatcher(read, write)
+        dispatcher = UpstreamDispatcher(read, write)
         connection = Connection(
             version=STATELESS_VERSION,
             era_is_proved=True,
@@ -120,7 +122,7 @@ async def _open(
 
 
 async def _pump(
-    connection: Connection, dispatcher: JSONRPCDispatcher, *, task_status: anyio.abc.TaskStatus[None]
+    connection: Connection, dispatcher: UpstreamDispatcher, *, task_status: anyio.abc.TaskStatus[None]
 ) -> None:
     def notified(method: str, params: Mapping[str, Any] | None) -> bool:
         if method == "notifications/tools/list_changed":
@@ -149,23 +151,24 @@ async def _ignore(ctx: DispatchContext[TransportContext], method: str, params: M
     """Never reached: every notification is consumed as it arrives."""
 
 
-async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, known_version: str | None) -> None:
+async def _negotiate(connection: Connection, dispatcher: UpstreamDispatcher, known_version: str | None) -> None:
     """Discover first; only a listed 2026-07-28 proves the stateless era (ERA-2)."""
     try:
         if known_version in HANDSHAKE_PROTOCOL_VERSIONS:
             try:
                 await _initialize(connection, dispatcher)
                 return
-            except UpstreamError as refused:
-                if refused.code != UNSUPPORTED_PROTOCOL_VERSION:
+            except UpstreamError:
+                pass  # it was upgraded since, or never knew the handshake
+            except TransportFault as failure:
+                if failure.fault.detail not in _NO_HANDSHAKE:
                     raise
-            # It was upgraded since: the handshake is gone.
         if not await _discover(connection):
             await _initialize(connection, dispatcher)
     except UpstreamError as refused:
         if refused.code == UNSUPPORTED_PROTOCOL_VERSION and await _discover_again(connection):
             return
-        raise StartFailure(
+        raise HandshakeRefused(
             ReasonCode.HANDSHAKE_FAILED, f"it refused the handshake: {refused.code} {refused.message[:300]}"
         ) from None
     except TransportFault as failure:
@@ -214,7 +217,7 @@ async def _discover_again(connection: Connection) -> bool:
         raise _start_failure(failure.fault) from None
 
 
-async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> None:
+async def _initialize(connection: Connection, dispatcher: UpstreamDispatcher) -> None:
     connection.version = LATEST_HANDSHAKE_VERSION
     params = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,

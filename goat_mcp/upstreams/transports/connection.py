@@ -16,21 +16,22 @@ from typing import Any, NoReturn, cast
 
 import anyio
 import anyio.lowlevel
-from mcp.shared.dispatcher import CallOptions, ProgressFnT
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 
 from goat_mcp.core.calling_client import CallingClient
 from goat_mcp.core.errors import UpstreamError
-from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
+from goat_mcp.upstreams.envelope import STATELESS_VERSION, cancelled_params, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.status import SharingStatus
 from goat_mcp.upstreams.transports.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Answer, Outbox, StdioTransport
+from goat_mcp.upstreams.transports.dispatcher import UpstreamDispatcher
 from goat_mcp.upstreams.transports.notifications import UpstreamNotifications
+from goat_mcp.upstreams.transports.progress_meta import OnProgress
 from goat_mcp.upstreams.transports.server_requests import more_verbose
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
@@ -50,7 +51,7 @@ class Connection:
     closed: anyio.Event
     tools_changed: anyio.Event
     callers: Callers
-    _dispatcher: JSONRPCDispatcher
+    _dispatcher: UpstreamDispatcher
     _link: Any
     _is_http: bool
     _ids: itertools.count[int]
@@ -112,27 +113,34 @@ class Connection:
         input_schema: Mapping[str, Any],
         more: Mapping[str, Any] = _NOTHING,
         client: CallingClient | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
+        extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """The raw result. Raises `UpstreamError` for an upstream's own error, `TransportFault` for one of the link.
 
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
+        `extensions` are those of the protocol that this request declares, where each does so for itself.
         """
         params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
         if self.callers.has_new_roots:
             await self._announce_new_roots(client)
         log_level = await self._log_level(client) if client is not None else ""
         if self._outbox is not None and on_progress is None:
-            result = await self._call_directly(self._outbox, self._link, params, client)
+            result = await self._call_directly(self._outbox, self._link, params, client, extensions)
         else:
             headers: dict[str, str] = {}
             if self._is_http and self.stateless:
                 headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
             if self._is_http and on_progress is None and self._link.direct.is_used:
-                result = await self._post_directly(params, headers, client)
+                result = await self._post_directly(params, headers, client, extensions)
             else:
                 result = await self.request(
-                    "tools/call", params, headers=headers, client=client, on_progress=on_progress
+                    "tools/call",
+                    params,
+                    headers=headers,
+                    client=client,
+                    on_progress=on_progress,
+                    extensions=extensions,
                 )
         if log_level and client is not None:
             # What it said before its answer is heard before its answer.
@@ -158,25 +166,34 @@ class Connection:
                 await self.request("logging/setLevel", {"level": level})
         return level
 
-    def _stamped(self, params: Mapping[str, Any], client: CallingClient | None) -> dict[str, Any]:
+    def _stamped(
+        self, params: Mapping[str, Any], client: CallingClient | None, extensions: Mapping[str, Any] = _NOTHING
+    ) -> dict[str, Any]:
         if not self.stateless:
             return stamp_request(params, stateless=False, instance=self.instance, is_gateway=bool(self.peer_instance))
         level = client.log_level if client is not None else ""
+        declared = self.callers.declared_for(client)
         return stamp_request(
             params,
             stateless=True,
-            capabilities=self.callers.declared_for(client),
+            capabilities={**declared, "extensions": extensions} if extensions else declared,
             log_level=level,
             instance=self.instance,
             is_gateway=bool(self.peer_instance),
         )
 
     async def _call_directly(
-        self, outbox: Outbox, link: StdioTransport, params: Mapping[str, Any], client: CallingClient | None
+        self,
+        outbox: Outbox,
+        link: StdioTransport,
+        params: Mapping[str, Any],
+        client: CallingClient | None,
+        extensions: Mapping[str, Any],
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         try:
-            answer = await link.direct.ask(outbox, request_id, "tools/call", self._stamped(params, client))
+            stamped = self._stamped(params, client, extensions)
+            answer = await link.direct.ask(outbox, request_id, "tools/call", stamped, client)
             if answer is None:
                 kind = FaultKind.LOST if link.was_written(request_id) else FaultKind.UNREACHABLE
                 raise TransportFault(Fault(kind, self.last_words()))
@@ -185,18 +202,22 @@ class Connection:
             link.forget(request_id)
 
     async def _post_directly(
-        self, params: Mapping[str, Any], headers: Mapping[str, str], client: CallingClient | None
+        self,
+        params: Mapping[str, Any],
+        headers: Mapping[str, str],
+        client: CallingClient | None,
+        extensions: Mapping[str, Any],
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         # A request that was cancelled before it began is not sent at all.
         await anyio.lowlevel.checkpoint_if_cancelled()
         try:
             answer = await self._link.direct.ask(
-                request_id, self._stamped(params, client), self._headers("tools/call", headers)
+                request_id, self._stamped(params, client, extensions), self._headers("tools/call", headers)
             )
         except asyncio.CancelledError:
             if not self.stateless:  # the other era takes the broken stream for it
-                cancelled = {"requestId": request_id, "reason": "the client cancelled it or its time is over"}
+                cancelled = cancelled_params(request_id, client)
                 with anyio.move_on_after(_CANCEL_TIMEOUT_S, shield=True):
                     await self._dispatcher.notify("notifications/cancelled", cancelled)
             raise
@@ -232,13 +253,16 @@ class Connection:
         name: str = "",
         more: Mapping[str, Any] = _NOTHING,
         client: CallingClient | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
+        extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
         await self._announce_new_roots(client)
         params = {**params, **more} if more and self.stateless else params
         headers = {"mcp-name": encode_header_value(name)} if name and self._is_http and self.stateless else {}
-        return await self.request(method, params, headers=headers, client=client, on_progress=on_progress)
+        return await self.request(
+            method, params, headers=headers, client=client, on_progress=on_progress, extensions=extensions
+        )
 
     def offers(self, capability: str) -> bool:
         """Whether the upstream declared it."""
@@ -282,21 +306,27 @@ class Connection:
         *,
         headers: Mapping[str, str] | None = None,
         client: CallingClient | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
         options: CallOptions | None = None,
+        extensions: Mapping[str, Any] = _NOTHING,
     ) -> dict[str, Any]:
         """Any request, stamped for this hop. Raises like `call_tool`."""
         request_id = next(self._ids)
         opts: CallOptions = {"request_id": request_id, **(options or {})}
         if on_progress is not None:
-            opts["on_progress"] = on_progress
+            opts["on_progress"] = self.notices.progress_meta.joined(request_id, on_progress)
+        if client is not None:
+            self._dispatcher.clients[request_id] = client
         if self._is_http and method != "initialize":
             opts["headers"] = self._headers(method, headers or {})
         try:
-            return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
+            stamped = self._stamped(params, client, extensions)
+            return self._result(await self._dispatcher.send_raw_request(method, stamped, opts))
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:
+            self.notices.progress_meta.forget(request_id)
+            self._dispatcher.clients.pop(request_id, None)
             if isinstance(self._link, StdioTransport):
                 self._link.forget(request_id)
 

@@ -16,21 +16,28 @@ from typing import Any, cast
 import anyio
 
 from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.upstreams.envelope import passing_meta
+from goat_mcp.upstreams.transports.progress_meta import ProgressMeta
 
+OnUpdated = Callable[[str, Mapping[str, Any]], None]
+"""Gets the URI of a resource that was updated, and the `_meta` that passes with the notice (REL-5)."""
+LOGS = "notifications/message"
+PROGRESS = "notifications/progress"
 _LISTS = {"notifications/resources/list_changed": "resources", "notifications/prompts/list_changed": "prompts"}
 _UPDATED = "notifications/resources/updated"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
-def _nobody(uri: str) -> None:
+def _nobody(uri: str, meta: Mapping[str, Any]) -> None:
     """Nobody watches a resource of this connection."""
 
 
 @dataclass
 class UpstreamNotifications:
-    """Of one connection. `on_updated` hears each URI at once, and must not block."""
+    """Of one connection. `on_updated` hears each URI at once, with the `_meta` of the notice, and must not block."""
 
-    on_updated: Callable[[str], None] = _nobody
+    on_updated: OnUpdated = _nobody
+    progress_meta: ProgressMeta = field(default_factory=ProgressMeta)
     acknowledged: Mapping[str, Any] | None = None
     """What the last change stream was acknowledged to tell of."""
     acknowledgement: anyio.Event = field(default_factory=anyio.Event)
@@ -40,8 +47,10 @@ class UpstreamNotifications:
     def take(self, method: str, params: Mapping[str, Any] | None) -> None:
         if (kind := _LISTS.get(method)) is not None:
             self.mark(kind)
-        elif method == _UPDATED and isinstance(uri := (params or {}).get("uri"), str):
-            self.on_updated(uri)
+        elif method == PROGRESS:
+            self.progress_meta.take(params or {})
+        elif method == _UPDATED and isinstance(uri := (about := params or {}).get("uri"), str):
+            self.on_updated(uri, passing_meta(about.get("_meta")))
         elif method == _ACKNOWLEDGED:
             honoured = (params or {}).get("notifications")
             self.acknowledged = cast("dict[str, Any]", honoured) if isinstance(honoured, dict) else {}
@@ -68,8 +77,6 @@ class UpstreamNotifications:
         await self._came.wait()
 
 
-LOGS = "notifications/message"
-PROGRESS = "notifications/progress"
 READ_PER_S = 500.0
 READ_AT_ONCE = 1_000.0
 """Of each kind: log messages, progress, and all others together. Clients get fewer in any case."""

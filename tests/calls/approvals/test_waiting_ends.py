@@ -22,7 +22,7 @@ def state(tmp_path: Path) -> StateDirectory:
     return StateDirectory(tmp_path / "state")
 
 
-async def nothing_is_heard(done: float, total: float | None = None, message: str | None = None) -> None:
+async def nothing_is_heard(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
     """A client that asked for progress."""
 
 

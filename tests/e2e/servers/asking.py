@@ -1,6 +1,7 @@
-"""An upstream that asks the client behind each call, in the way of one protocol era.
+"""An upstream that asks the client behind each call, in the way of the call's protocol era.
 
-Usage: asking.py ERA [--http]. ERA is legacy or 2026-07-28; with --http it listens on a free port and prints its URL.
+Usage: asking.py ERA [--http]. ERA is all that it speaks: legacy, 2026-07-28, both, or @FILE if a file says so. With
+--http it listens on a free port and prints its URL.
 """
 
 from __future__ import annotations
@@ -29,11 +30,17 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from tests.conformance.fixture.older_era import handshake_only_stdio
+from tests.conformance.fixture.one_era import HANDSHAKE, one_era
 
-ERA = sys.argv[1]
-IS_MODERN = ERA == "2026-07-28"
+ERA = Path(sys.argv[1][1:]).read_text() if sys.argv[1].startswith("@") else sys.argv[1]
+REFUSED = {"legacy": "server/discover", "2026-07-28": "initialize"}.get(ERA)
+"""What a server of one era does not know."""
 Context = ServerRequestContext[Any, Any]
+
+
+def is_modern(ctx: Context) -> bool:
+    return ctx.protocol_version == "2026-07-28"
+
 
 FORM = types.ElicitRequest(
     params=types.ElicitRequestFormParams(
@@ -47,7 +54,7 @@ FORM = types.ElicitRequest(
 )
 PAGE = types.ElicitRequest(
     params=types.ElicitRequestURLParams(
-        message="Pay here", url="https://pay.example/1", elicitation_id=None if IS_MODERN else "payment-1"
+        message="Pay here", url="https://pay.example/1", elicitation_id="payment-1" if ERA == "legacy" else None
     )
 )
 THOUGHT = types.CreateMessageRequest(
@@ -57,10 +64,18 @@ THOUGHT = types.CreateMessageRequest(
         system_prompt="Be short.",
     )
 )
+TOOL_USE = types.CreateMessageRequest(
+    params=types.CreateMessageRequestParams(
+        messages=[types.SamplingMessage(role="user", content=types.TextContent(type="text", text="A number?"))],
+        max_tokens=10,
+        tools=[types.Tool(name="dice", input_schema={"type": "object"})],
+    )
+)
 ASKED: dict[str, dict[str, types.InputRequest]] = {
     "book": {"day": FORM},
     "pay": {"page": PAGE},
     "think": {"thought": THOUGHT},
+    "use": {"thought": TOOL_USE},
     "where": {"roots": types.ListRootsRequest()},
     "all": {"day": FORM, "thought": THOUGHT},
 }
@@ -134,7 +149,7 @@ class Asking:
                 return result("done")
             case name:
                 asked = ASKED[name]
-        if not IS_MODERN:
+        if not is_modern(ctx):
             try:
                 return result(", ".join([said(await ask(ctx, request)) for request in asked.values()]))
             except MCPError as refused:
@@ -154,7 +169,7 @@ class Asking:
 
     async def _twice(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """Two questions, one after the other."""
-        if not IS_MODERN:
+        if not is_modern(ctx):
             first = await ask(ctx, FORM)
             return result(f"{said(first)}, {said(await ask(ctx, THOUGHT))}")
         given = params.input_responses or {}
@@ -187,7 +202,7 @@ def server() -> Server[Any]:
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, asking.roots_changed)
 
     async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if not IS_MODERN and ctx.method == "server/discover":
+        if ctx.method == REFUSED:
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
         return await call_next(ctx)
 
@@ -197,7 +212,7 @@ def server() -> Server[Any]:
 
 async def over_stdio() -> None:
     made = server()
-    async with stdio_server() if IS_MODERN else handshake_only_stdio() as (read, write):
+    async with one_era(HANDSHAKE) if ERA == "legacy" else stdio_server() as (read, write):
         await made.run(read, write, made.create_initialization_options())
 
 

@@ -65,7 +65,7 @@ async def running_call(
 async def test_a_call_is_shown_with_who_called_and_the_progress_it_reported_last(tmp_path: Path) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, total, message))
 
     tool = Reporting(fake("Read").spec, release=anyio.Event())

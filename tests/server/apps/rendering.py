@@ -80,9 +80,13 @@ async def rendered(
     capabilities: dict[str, Any] | None = None,
     context: dict[str, Any] | None = None,
     result: dict[str, Any] | None = None,
+    uri: str = "",
 ) -> AsyncGenerator[RenderedApp]:
-    """Call the tool as a host does and show its document. `result`: what the host says that the call returned."""
-    (content,) = (await client.read_resource(APPS_OF_TOOLS[tool])).contents
+    """Call the tool as a host does and show its document. `result`: what the host says that the call returned.
+
+    `uri`: that of a document which is not ours.
+    """
+    (content,) = (await client.read_resource(uri or APPS_OF_TOOLS[tool])).contents
     answer = result if result is not None else _wire(await client.call_tool(tool, {}))
     script = host_script()
     async with async_playwright() as playwright:

@@ -17,6 +17,7 @@ from goat_mcp.state.directory import StateDirectory
 from tests.e2e.node_side import MODULES
 from tests.server.apps.rendering import rendered
 from tests.server.apps.test_apps import host, waiting
+from tests.server.apps.test_apps_of_upstreams import settings, upstream_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -141,3 +142,18 @@ async def _accessibility_problems(frame: Any) -> list[str]:
     await frame.evaluate((MODULES / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
     found = await frame.evaluate("axe.run(document)")
     return [json.dumps(one["id"]) for one in found["violations"] if one["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("catalog", [{}, {"mode": "search"}], ids=["all listed", "deferred"])
+async def test_ERA_7_an_upstreams_app_runs_in_the_host_and_calls_its_server_through_us(
+    tmp_path: Path, catalog: dict[str, Any]
+) -> None:
+    """It knows the tools of its server by that server's own names."""
+    async with host(tmp_path, catalog=catalog, **settings(tmp_path)) as client:
+        tools = await upstream_tools(client)
+        tool, uri = "mcp__weather__live", "ui://weather/live"
+        assert tools[tool]["ui"]["resourceUri"] == uri
+        async with rendered(client, tool, uri=uri) as app:
+            await app.shows("sun, then rain")
+
+    assert app.complaints == []

@@ -88,9 +88,18 @@ async def test_our_own_origin_passes() -> None:
     assert await status_of(request(headers={"origin": f"http://{HOST}"})) == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource", "//mcp"])
-async def test_every_other_path_is_not_found(path: str) -> None:
-    assert await status_of(request(path=path)) == 404
+CARDS = (
+    *("/.well-known/mcp.json", "/.well-known/mcp", "/.well-known/mcp/server-card.json", "/.well-known/mcp-server-card"),
+    *("/.well-known/agent-skills/index.json", "/.well-known/openid-configuration", "/mcp/server-card", "/server.json"),
+)
+"""Where drafts and other programs look for a server's card, and more of the kind."""
+
+
+@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource", "//mcp", *CARDS])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_every_other_path_is_not_found(path: str, method: str) -> None:
+    """Nothing about this server is published to who has no business with it."""
+    assert await status_of(request(path=path, method=method)) == 404
 
 
 async def test_a_preflight_gets_no_grant() -> None:

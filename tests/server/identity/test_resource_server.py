@@ -17,6 +17,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 
 from goat_mcp.server.caller_identity import CallerIdentity
 from tests.openid_provider import OpenIdProvider, openid_provider, rsa_key
+from tests.server.http.test_guard import CARDS
 from tests.server.identity.guarded_goat import OPERATORS, GuardedGoat, guarded_goat
 
 pytestmark = pytest.mark.anyio
@@ -234,6 +235,18 @@ async def test_the_metadata_is_at_its_well_known_paths(goat: GuardedGoat, provid
             "resource_name": "goat-mcp",
         }
     assert [posted.status_code, foreign.status_code, other.status_code] == [405, 421, 404]
+
+
+@pytest.mark.parametrize("path", CARDS)
+async def test_nothing_else_is_at_a_well_known_path_or_says_what_the_server_has(
+    goat: GuardedGoat, provider: OpenIdProvider, path: str
+) -> None:
+    base, bearer = goat.url.removesuffix("/mcp"), {"Authorization": f"Bearer {provider.token(AUDIENCE)}"}
+
+    answers = [await goat.http.get(base + path, headers=headers) for headers in ({}, bearer)]
+
+    assert [answer.status_code for answer in answers] in ([404, 404], [401, 404])
+    assert not any("tools" in answer.text for answer in answers)
 
 
 async def test_tokens_of_our_own_still_count(goat: GuardedGoat) -> None:

@@ -12,7 +12,7 @@ import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel
 
-from tests.conformance.fixture.older_era import handshake_only_stdio
+from tests.conformance.fixture.one_era import HANDSHAKE, one_era
 
 EFFECTS = Path(sys.argv[1])
 server = MCPServer("effects")
@@ -56,7 +56,7 @@ async def pay(name: str) -> str:
 
 async def main() -> None:
     lowlevel = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]  # what its `run` uses, over other streams
-    async with handshake_only_stdio() as (read, write):
+    async with one_era(HANDSHAKE) as (read, write):
         await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
 

@@ -18,6 +18,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
+from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
@@ -61,6 +62,7 @@ class Double:
         more: Mapping[str, Any] | None = None,
         client: CallingClient | None = None,
         on_progress: ProgressFnT | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         self.events.append(f"call {name}")
         behaviour = self.behaviours.pop(0)
@@ -130,7 +132,10 @@ async def call(double: Double, *, heartbeat_s: float = 5.0, timeout_s: float = 5
     async def connection_for(ctx: ToolContext) -> AsyncGenerator[Double]:
         yield double
 
-    calls = UpstreamCalls(config, connection_for, output, heartbeat_s=heartbeat_s)
+    def no_requests() -> ResourceRequests:
+        raise AssertionError("only calls are made")
+
+    calls = UpstreamCalls(config, connection_for, output, heartbeat_s=heartbeat_s, requests=no_requests)
     tool = upstream_tool(config, {"name": "t", "inputSchema": {"type": "object"}}, calls)
     return await tool.execute(tool.validate({}), ToolContext(call_id="t", **ctx))
 
@@ -195,7 +200,7 @@ async def test_silence_is_filled_with_signs_of_life_that_never_go_back() -> None
     heard: list[tuple[float, float | None]] = []
     some, enough = anyio.Event(), anyio.Event()
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append((done, total))
         if len(heard) >= 4:
             some.set()
@@ -226,7 +231,7 @@ async def test_nothing_is_reported_after_the_result() -> None:
     heard: list[float] = []
     kept: list[ProgressFnT] = []
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         heard.append(done)
 
     async def quick(on_progress: ProgressFnT | None) -> dict[str, Any]:

@@ -33,6 +33,10 @@ class Person:
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     known_roots: Sequence[Path] = ()
 
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {}
+
     async def roots(self) -> Sequence[Path]:
         return self.known_roots
 

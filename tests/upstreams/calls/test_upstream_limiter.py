@@ -39,6 +39,10 @@ class Person:
         self.answers = anyio.Event()
         self.refuses = False
 
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {}
+
     async def roots(self) -> Sequence[Path]:
         return ()
 

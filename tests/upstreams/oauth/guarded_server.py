@@ -92,12 +92,12 @@ class Guarded:
 
 
 @contextmanager
-def guarded_server(folder: Path, **control: Any) -> Generator[Guarded]:
+def guarded_server(folder: Path, *, script: str = "guarded.py", **control: Any) -> Generator[Guarded]:
     ports = free_port(), free_port()
     running = Guarded(folder, *ports)
     running.control(**control)
     arguments = [*map(str, ports), str(folder / "log"), str(folder / "control.json")]
-    process = subprocess.Popen(script_command(SERVERS / "guarded.py", *arguments))
+    process = subprocess.Popen(script_command(SERVERS / script, *arguments))
     try:
         for _ in range(1200):
             if all(_listens(port) for port in ports):
@@ -154,7 +154,7 @@ def logins_of(
     return Logins(
         StateDirectory(folder / "state"),
         HttpClient(HttpOptions()),
-        SecretReferences({}, redactor).hide,
+        SecretReferences({}, redactor),
         keyring=SystemKeyring(keyring or NoKeyring()),
         person=person,
     )

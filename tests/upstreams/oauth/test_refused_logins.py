@@ -7,13 +7,17 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.login_contract import LoginRefused
+from goat_mcp.upstreams.oauth.login_store import LoginFacts, LoginSecrets, LoginStore, StoredLogin
 from goat_mcp.upstreams.oauth.pending_login import redirect_listener
 from goat_mcp.upstreams.oauth.provider_requests import Destinations
-from tests.upstreams.oauth.guarded_server import Agreeable, login_of
+from tests.upstreams.oauth.guarded_server import Agreeable, login_of, logins_of
 from tests.upstreams.test_http_upstreams import canned_server, response
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +113,43 @@ async def test_up_35_a_login_address_that_is_none_is_refused_and_nobody_is_sent_
     assert "refused" in message or "cannot be used" in message
     assert person.visited == []
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("is_supported", [True, False])
+async def test_a_client_id_of_the_users_own_comes_before_a_registration_if_the_server_reads_it(
+    tmp_path: Path, is_supported: bool
+) -> None:
+    """AUT-1: also before one that an earlier login was made with."""
+    own = "https://client.example.com/goat-mcp.json"
+    person = Refusing()
+    async with lying(lambda origin: truthful(origin, client_id_metadata_document_supported=is_supported)) as (
+        origin,
+        paths,
+    ):
+        endpoint = HttpEndpoint(f"{origin}/mcp", oauth=OAuthOptions(client_metadata_url=own))
+        config = UpstreamConfig(name="web", server="web", target=endpoint)
+        logins = logins_of(tmp_path)
+        facts = LoginFacts(
+            resource=endpoint.url,
+            issuer=f"{origin}/",
+            client_id="made-up-before",
+            principal="owner",
+            server="web",
+            is_registered=True,
+            auth_server=truthful(origin, client_id_metadata_document_supported=is_supported)[
+                "/.well-known/oauth-authorization-server"
+            ],
+            redirect_uri=person.redirect_uri,
+        )
+        registration = {"client_id": "made-up-before", "redirect_uris": [person.redirect_uri]}
+        secrets = LoginSecrets(generation=0, access_token="t", registration=registration)
+        LoginStore(logins.state).put(StoredLogin(facts=facts, secrets=secrets))
+        with pytest.raises(LoginRefused, match="was sent away"):
+            await logins.load(config, endpoint).log_in(person)
+
+    (client_id,) = parse_qs(urlsplit(person.visited[0]).query)["client_id"]
+    assert client_id == (own if is_supported else "made-up-before")
+    assert "/register" not in paths
 
 
 async def test_another_issuer_than_the_one_it_was_found_at_is_refused(tmp_path: Path) -> None:

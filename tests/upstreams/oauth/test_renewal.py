@@ -44,9 +44,9 @@ def stored(folder: Path) -> StoredLogin:
     return store.load(facts)
 
 
-def calling_process(folder: Path, url: str, go: Path) -> subprocess.Popen[str]:
+def calling_process(folder: Path, url: str, go: Path, *oauth: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        script_command(Path(__file__).parent / "calling_process.py", str(folder), url, str(go)),
+        script_command(Path(__file__).parent / "calling_process.py", str(folder), url, str(go), *oauth),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

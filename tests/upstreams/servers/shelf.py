@@ -3,7 +3,8 @@
 `python shelf.py NAME [MODE]` over stdio, `python shelf.py http PORT NAME [MODE]` over HTTP. URIs begin with NAME. MODE:
 `deaf` has no subscriptions, `mute` no completions, `slow` lists after a while, `long` has one resource more, `many` has
 thousands, `endless` lists prompts without an end, `twice` lists one twice, `odd` has a prompt
-that reports progress and says what `_meta` it saw. `also=URI` lists that URI as well, `greedy` has a template that
+that reports progress and says what `_meta` it saw. `tooled` grows by a tool as well, `old_only` knows the older era
+only (it must be run as a module). `also=URI` lists that URI as well, `greedy` has a template that
 fits every URI and answers to any.
 """
 
@@ -32,6 +33,7 @@ from mcp.server.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
+    ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -50,7 +52,8 @@ TEXTS = {"one": "first", "two": "second"}
 
 async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
     names = ("grow", "touch", "give", "subscribed", "die", "drop", "flood", "lists")
-    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in names]
+    shown = (*names, *EXTRA) if "tooled" in MODES else names
+    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in shown]
     return types.ListToolsResult(tools=tools, ttl_ms=7_000)
 
 
@@ -62,9 +65,12 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
             if is_modern:
                 await BUS.publish(ResourcesListChanged())
                 await BUS.publish(PromptsListChanged())
+                await BUS.publish(ToolsListChanged())
             else:
                 await ctx.session.send_resource_list_changed()
                 await ctx.session.send_prompt_list_changed()
+                if "tooled" in MODES:
+                    await ctx.session.send_tool_list_changed()
         case "touch":
             uri = (params.arguments or {})["uri"]
             if is_modern:
@@ -274,7 +280,12 @@ SERVER = Shelf(
 
 
 async def over_stdio() -> None:
-    async with stdio_server() as (read, write):
+    streams = stdio_server()
+    if "old_only" in MODES:
+        from tests.conformance.fixture.one_era import HANDSHAKE, one_era
+
+        streams = one_era(HANDSHAKE)
+    async with streams as (read, write):
         await SERVER.run(read, write, SERVER.create_initialization_options())
 
 

@@ -129,7 +129,7 @@ async def test_progress_is_heard_by_whose_call_it_is(brokers: Brokers, tmp_path:
     heard: list[list[float]] = [[], []]
 
     async def call(session: int) -> None:
-        async def progress(done: float, total: float | None, message: str | None) -> None:
+        async def progress(done: float, total: float | None, message: str | None, **_: object) -> None:
             heard[session].append(done)
 
         await ours.all[session].call(f"{TOOL}slow", progress=progress, wants_progress=True)

@@ -29,6 +29,10 @@ class Listener(Person):
     log_level: str = "debug"
     heard: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
 
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {}
+
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self.heard.append((method, params))
 

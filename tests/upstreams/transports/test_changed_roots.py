@@ -34,6 +34,10 @@ class Mover:
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     known_roots: Sequence[Path] | None = None
 
+    @property
+    def cancellation(self) -> Mapping[str, Any]:
+        return {}
+
     async def roots(self) -> Sequence[Path]:
         return (Path(self.folder),)
 

@@ -47,7 +47,7 @@ async def test_a_call_that_nobody_follows_goes_past_the_dispatcher(
         methods.append(method)
         return await send(self, method, *arguments, **options)
 
-    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def listen(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         pass
 
     monkeypatch.setattr(JSONRPCDispatcher, "send_raw_request", noted)

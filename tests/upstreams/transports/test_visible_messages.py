@@ -29,7 +29,7 @@ async def test_f13_12_hidden_in_messages_is_shown_in_logs_and_progress(text: str
     callers = Callers("up", {}, allow=(), roots=no_roots)
     reported: list[str | None] = []
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **_: object) -> None:
         reported.append(message)
 
     said = {"level": "error", "logger": text, "data": {"a": [text], text: 1}, "_meta": {"x": text}}

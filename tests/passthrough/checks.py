@@ -1,0 +1,323 @@
+"""One check for each row of the table: what a client sees through a gateway is what the server behind it does.
+
+A check raises if something did not pass; the text of the error says what.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+from mcp import Client, StdioServerParameters
+from mcp.client.extension import advertise
+from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
+
+from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS
+from tests.passthrough.upstream import (
+    APP_META,
+    KEPT_KEY,
+    PAGE,
+    PAGE_META,
+    PAGE_TYPE,
+    VENDOR_KEY,
+    WATCHED,
+)
+
+WAIT_S = 20.0
+LISTED_WITHIN_S = 5.0
+MODES = {HANDSHAKE: "legacy", STATELESS: "2026-07-28"}
+UI = "io.modelcontextprotocol/ui"
+_BIG = 12345678901234567890
+ROOT = Path(__file__).parent.as_uri()
+"""A folder that exists: others are not passed on as roots."""
+
+
+@dataclass
+class Seen:
+    """A client, and what it was sent and asked."""
+
+    client: Client
+    era: str
+    asked: list[str] = field(default_factory=list[str])
+    logs: list[Any] = field(default_factory=list[Any])
+    heard: list[Any] = field(default_factory=list[Any])
+
+    async def tool(self, name: str) -> types.Tool:
+        """Its entry in the list; a first list may come before the server behind the gateway has started."""
+        with anyio.move_on_after(LISTED_WITHIN_S):
+            while True:
+                for tool in (await self.client.list_tools()).tools:
+                    if tool.name == name or tool.name.endswith(f"_{name}"):
+                        return tool
+                await anyio.sleep(0.2)
+        raise AssertionError(f"{name} is not listed")
+
+    async def call(self, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> types.CallToolResult:
+        result = await self.client.call_tool((await self.tool(name)).name, arguments, **more)
+        if result.is_error:
+            raise AssertionError(_text(result))
+        return result
+
+    async def until(self, is_there: Callable[[], bool], what: str) -> None:
+        with anyio.move_on_after(WAIT_S):
+            while not is_there():  # noqa: ASYNC110  # messages arrive in callbacks of the SDK
+                await anyio.sleep(0.02)
+            return
+        raise AssertionError(f"{what} did not arrive")
+
+
+@asynccontextmanager
+async def connected(target: StdioServerParameters, era: str) -> AsyncGenerator[Seen]:
+    """A client of one era that can do everything."""
+    seen: Seen
+
+    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        seen.asked.append(params.mode)
+        return types.ElicitResult(action="accept", content={"name": "Ada"} if params.mode == "form" else None)
+
+    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        seen.asked.append("sampling")
+        content = types.TextContent(type="text", text="hello from the model")
+        return types.CreateMessageResult(role="assistant", content=content, model="scripted")
+
+    async def roots(context: Any) -> types.ListRootsResult:
+        seen.asked.append("roots")
+        return types.ListRootsResult(roots=[types.Root(uri=ROOT)])  # pyright: ignore[reportArgumentType]  # a URL as text
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        seen.logs.append(params)
+
+    async def heard(message: Any) -> None:
+        seen.heard.append(message)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what the newer revision no longer has
+        client = Client(
+            target,
+            mode=MODES[era],
+            elicitation_callback=elicit,
+            sampling_callback=sample,
+            list_roots_callback=roots,
+            logging_callback=logged,
+            log_level="info",
+            message_handler=heard,
+            extensions=[advertise(UI, {"mimeTypes": [PAGE_TYPE]})],
+            cache=None,
+            read_timeout_seconds=WAIT_S,
+        )
+        async with client:
+            seen = Seen(client, era)
+            yield seen
+
+
+async def _tools(seen: Seen) -> None:
+    tool = await seen.tool("add")
+    assert tool.annotations is not None, "annotations are missing"
+    assert tool.annotations.title == "Add", "annotations are missing"
+    assert tool.output_schema is not None, "the output schema is missing"
+    result = await seen.call("add", {"a": 2, "b": 3})
+    assert result.structured_content == {"sum": 5}, "the structured content is missing"
+    kinds = [block.type for block in (await seen.call("blocks")).content]
+    assert kinds == ["image", "audio", "resource_link", "resource"], f"blocks arrive as {kinds}"
+
+
+async def _resources(seen: Seen) -> None:
+    uris = {str(resource.uri) for resource in (await seen.client.list_resources()).resources}
+    assert {"test://text", "test://data"} <= uris, "not listed under their own URIs"
+    text = (await seen.client.read_resource("test://text")).contents[0]
+    data = (await seen.client.read_resource("test://data")).contents[0]
+    assert isinstance(text, types.TextResourceContents), "the text is missing"
+    assert text.text == "content of test://text", "the text is another"
+    assert isinstance(data, types.BlobResourceContents), "the data is missing"
+    assert data.blob == "AAEC", "the data is another"
+
+
+async def _templates(seen: Seen) -> None:
+    listed = (await seen.client.list_resource_templates()).resource_templates
+    assert "test://item/{id}" in {one.uri_template for one in listed}, "not listed"
+    content = (await seen.client.read_resource("test://item/7")).contents[0]
+    assert isinstance(content, types.TextResourceContents), "no text"
+    assert content.text == "content of test://item/7", "another text"
+
+
+async def _prompt(seen: Seen) -> types.Prompt:
+    for prompt in (await seen.client.list_prompts()).prompts:
+        if prompt.name == "greet" or prompt.name.endswith("_greet"):
+            return prompt
+    raise AssertionError("not listed")
+
+
+async def _prompts(seen: Seen) -> None:
+    prompt = await _prompt(seen)
+    assert prompt.title == "Greet", "the title is missing"
+    content = (await seen.client.get_prompt(prompt.name, {"name": "Ada"})).messages[0].content
+    assert isinstance(content, types.TextContent), "no text"
+    assert content.text == "Greet Ada.", "another text"
+
+
+async def _completion(seen: Seen) -> None:
+    prompt = types.PromptReference(type="ref/prompt", name=(await _prompt(seen)).name)
+    argument = {"name": "name", "value": "A"}
+    values = (await seen.client.complete(prompt, argument, {"before": "x"})).completion.values
+    assert values == ["greet:A:x"], f"of a prompt: {values}"
+    template = types.ResourceTemplateReference(type="ref/resource", uri="test://item/{id}")
+    values = (await seen.client.complete(template, {"name": "id", "value": "7"})).completion.values
+    assert values == ["test://item/{id}:7:"], f"of a template: {values}"
+
+
+async def _subscriptions(seen: Seen) -> None:
+    if seen.era == HANDSHAKE:
+        await seen.client.subscribe_resource(WATCHED)  # pyright: ignore[reportDeprecated]  # of this era
+        await seen.call("touch")
+        await seen.until(lambda: any(_is_update(one) for one in seen.heard), "the update")
+        return
+    async with seen.client.listen(resource_subscriptions=[WATCHED]) as events:
+        await seen.call("touch")
+        with anyio.fail_after(WAIT_S):
+            async for event in events:
+                assert event == ResourceUpdated(WATCHED), f"another event: {event}"
+                return
+
+
+def _is_update(message: Any) -> bool:
+    return isinstance(message, types.ResourceUpdatedNotification) and str(message.params.uri) == WATCHED
+
+
+async def _list_changes(seen: Seen) -> None:
+    if seen.era == HANDSHAKE:
+        await seen.call("grow")
+        await seen.until(
+            lambda: any(isinstance(one, types.ToolListChangedNotification) for one in seen.heard), "the notice"
+        )
+    else:
+        async with seen.client.listen(tools_list_changed=True) as events:
+            await seen.call("grow")
+            with anyio.fail_after(WAIT_S):
+                async for event in events:
+                    assert event == ToolsListChanged(), f"another event: {event}"
+                    break
+    await seen.tool("grown")
+
+
+async def _logging(seen: Seen) -> None:
+    if seen.era == HANDSHAKE:
+        await seen.client.set_logging_level("info")  # pyright: ignore[reportDeprecated]  # of this era
+    await seen.call("log")
+    await seen.until(lambda: any(one.data == "noted" for one in seen.logs), "the entry")
+
+
+async def _progress(seen: Seen) -> None:
+    steps: list[tuple[float, float | None, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        steps.append((progress, total, message))
+
+    await seen.call("count", progress_callback=on_progress)
+    assert (2.0, 3.0, "step 2") in steps, f"heard {steps}"
+
+
+async def _cancel(seen: Seen) -> None:
+    began = anyio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        if total == 2:  # the server's own: a gateway may report the start of the call as well
+            began.set()
+
+    name = (await seen.tool("wait")).name
+    async with anyio.create_task_group() as group:
+        group.start_soon(_ignore_errors, seen.client.call_tool, name, on_progress)
+        with anyio.move_on_after(WAIT_S / 4):
+            await began.wait()
+        group.cancel_scope.cancel()
+    with anyio.move_on_after(WAIT_S / 4):
+        while True:
+            if _text(await seen.call("cancelled")) != "0":
+                return
+            await anyio.sleep(0.05)
+    raise AssertionError("the server was not told")
+
+
+async def _ignore_errors(call: Callable[..., Awaitable[Any]], name: str, on_progress: Any) -> None:
+    await call(name, progress_callback=on_progress)
+
+
+def _asks(tool: str, kind: str, answer: str) -> Check:
+    async def run(seen: Seen) -> None:
+        result = await seen.call(tool)
+        assert kind in seen.asked, f"the client was not asked; the server got: {_text(result)}"
+        assert answer in _text(result), f"the server got: {_text(result)}"
+
+    return run
+
+
+async def _metadata(seen: Seen) -> None:
+    result = await seen.call("meta", meta={VENDOR_KEY: "abc"})
+    assert _text(result) == "abc", f"the server got {_text(result)!r}"
+    assert (result.meta or {}).get(KEPT_KEY) == {"n": _BIG, "list": []}, f"the client got {result.meta}"
+
+
+async def _apps(seen: Seen) -> None:
+    meta = (await seen.tool("board")).meta
+    assert _holds(meta, APP_META), f"of the tool: {meta}"
+    listed = {str(one.uri): one for one in (await seen.client.list_resources()).resources}
+    assert PAGE in listed, "the page is not listed"
+    assert _holds(listed[PAGE].meta, PAGE_META), f"of the listed page: {listed[PAGE].meta}"
+    page = (await seen.client.read_resource(PAGE)).contents[0]
+    assert page.mime_type == PAGE_TYPE, f"of the page: {page.mime_type}"
+    assert _holds(page.meta, PAGE_META), f"of the page: {page.meta}"
+    assert (await seen.call("board")).meta, "the result's `_meta` is missing"
+
+
+def _holds(meta: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
+    """Whether all of `wanted` is there. A gateway may add keys of its own."""
+    return all((meta or {}).get(key) == value for key, value in wanted.items())
+
+
+def _text(result: types.CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+Check = Callable[[Seen], Awaitable[None]]
+CHECKS: Mapping[str, Check] = {
+    "tools": _tools,
+    "resources": _resources,
+    "templates": _templates,
+    "prompts": _prompts,
+    "completion": _completion,
+    "subscriptions": _subscriptions,
+    "list changes": _list_changes,
+    "logging": _logging,
+    "progress": _progress,
+    "cancel": _cancel,
+    "sampling": _asks("ask_model", "sampling", "hello from the model"),
+    "elicitation, form": _asks("ask_form", "form", "Ada"),
+    "elicitation, URL": _asks("ask_url", "url", "action=accept"),
+    "roots": _asks("ask_roots", "roots", ROOT),
+    "`_meta`": _metadata,
+    "apps": _apps,
+}
+PAIRS = tuple((client, server) for client in (HANDSHAKE, STATELESS) for server in (HANDSHAKE, STATELESS))
+"""Eras of the client and of the server."""
+
+
+async def problem(target: StdioServerParameters, era: str, check: Check) -> str:
+    """Run one check with a process of its own; empty if it passed."""
+    try:
+        with anyio.fail_after(3 * WAIT_S):
+            async with connected(target, era) as seen:
+                await check(seen)
+    except Exception as error:
+        return _said(error)
+    return ""
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, ExceptionGroup):
+        return _said(cast("ExceptionGroup[Exception]", error).exceptions[0])
+    return " ".join(f"{type(error).__name__}: {error}".removeprefix("AssertionError: ").split())
