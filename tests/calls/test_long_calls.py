@@ -124,7 +124,7 @@ async def test_the_caller_is_answered_and_the_result_is_the_tasks(tmp_path: Path
 async def test_progress_since_then_is_the_tasks_output_while_it_runs(tmp_path: Path) -> None:
     heard, client = list[float](), Client()
 
-    async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def progress(done: float, total: float | None = None, message: str | None = None, **more: Any) -> None:
         heard.append(done)
 
     async with ground(tmp_path) as on:

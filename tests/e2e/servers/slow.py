@@ -26,11 +26,10 @@ import mcp_types as types
 import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from tests.conformance.fixture.older_era import handshake_only_stdio
+from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS, one_era
 
 ERA, FOLDER = sys.argv[1], Path(sys.argv[2])
 IS_MODERN = ERA == "2026-07-28"
@@ -129,7 +128,7 @@ def server() -> Server[Any]:
     made = Server[Any]("slow", version="1", on_list_tools=listed, on_call_tool=call)
 
     async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if not IS_MODERN and ctx.method == "server/discover":
+        if ctx.method == ("initialize" if IS_MODERN else "server/discover"):
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
         return await call_next(ctx)
 
@@ -139,7 +138,7 @@ def server() -> Server[Any]:
 
 async def over_stdio() -> None:
     made = server()
-    async with stdio_server() if IS_MODERN else handshake_only_stdio() as (read, write):
+    async with one_era(STATELESS if IS_MODERN else HANDSHAKE) as (read, write):
         await made.run(read, write, made.create_initialization_options())
 
 
