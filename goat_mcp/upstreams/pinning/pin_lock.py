@@ -246,10 +246,15 @@ def _kinds(kinds: Mapping[str, Mapping[str, list[str]]]) -> dict[str, Named]:
 
 
 def definition_hash(definition: Any) -> str:
-    """SHA-256 of canonical JSON (keys sorted, no blanks, ASCII), without the members that belong to the hop."""
-    if isinstance(definition, dict) and "_meta" in definition:
+    """SHA-256 of canonical JSON (keys sorted, no blanks, ASCII), without the members that belong to the hop, and those
+    that only one era has: a server of both lists the same in each (ERA-2b)."""
+    if isinstance(definition, dict):
         entry = cast("dict[str, Any]", definition)
-        definition = {**entry, "_meta": passing_meta(entry["_meta"])}
+        # `execution` is of 2025-11-25; servers of the SDK leave nulls out in 2026-07-28.
+        definition = {name: value for name, value in entry.items() if name != "execution"}
+        if "_meta" in entry:
+            meta = passing_meta(entry["_meta"])
+            definition["_meta"] = {name: value for name, value in meta.items() if value is not None}
     canonical = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
