@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.page import remarks, table, tally
+from tests.conformance.skill_targets import SKILL_SCENARIOS, SKILL_TARGETS
 from tests.conformance.suite import Outcome, Suite
 from tests.conformance.task_targets import TASK_SCENARIOS, TASK_TARGETS
 
@@ -27,7 +28,10 @@ class Extension:
             return [suite.against_extension(url, scenario, folder / scenario) for scenario in self.scenarios]
 
 
-EXTENSIONS = (Extension("Tasks (`io.modelcontextprotocol/tasks`)", TASK_SCENARIOS, TASK_TARGETS),)
+EXTENSIONS = (
+    Extension("Tasks (`io.modelcontextprotocol/tasks`)", TASK_SCENARIOS, TASK_TARGETS),
+    Extension("Skills (`io.modelcontextprotocol/skills`)", SKILL_SCENARIOS, SKILL_TARGETS),
+)
 
 
 @dataclass(frozen=True)

@@ -560,7 +560,7 @@ IN_MEMORY = {
     "upstreams/skills:UpstreamSkills._unlisted": "an upstream's own entries, which a list left out",
     "upstreams/connection_pool:ConnectionPool._latest": "by session",
     "upstreams/eras:UpstreamEras.speaks": "what an upstream speaks",
-    "upstreams/calls/login_elicitation:LoginElicitation._current": "by workspace of the account; only operators are asked",
+    "upstreams/calls/login_elicitation:LoginElicitation._current": "by workspace; only operators are asked",
     "upstreams/calls/login_elicitation:ElicitedLogin._questions": "by session; only operators are asked",
     "upstreams/calls/output_check:OutputCheck._known": "schemas of an upstream",
     "upstreams/calls/output_check:OutputCheck._unchecked": "schemas of an upstream",
