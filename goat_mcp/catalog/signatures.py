@@ -37,7 +37,7 @@ def signature(
 
     What does not fit is counted (`... +7 more`). The name stays whole up to 128 characters, whatever `max_chars` is.
     """
-    shown_name = _on_one_line(name, _NAME_CHARS)
+    shown_name = on_one_line(name, _NAME_CHARS)
     returns = f" -> {_returned(output_schema)}" if output_schema else ""
     listed = _parameters(input_schema)
     shown = listed[:_PARAMETERS_SHOWN]
@@ -68,7 +68,7 @@ def _parameters(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _parameter(name: str, is_required: bool, kind: str) -> str:
-    return f"{_on_one_line(name, _PARAMETER_CHARS)}{'' if is_required else '?'}: {kind}"
+    return f"{on_one_line(name, _PARAMETER_CHARS)}{'' if is_required else '?'}: {kind}"
 
 
 def _required_first(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> list[tuple[str, bool]]:
@@ -149,7 +149,7 @@ def _named_type(schema: Any, definitions: Mapping[str, Any], depth: int = _DEPTH
     if properties and isinstance(title, str) and _TYPE_NAME.fullmatch(title):
         return title
     if properties:
-        names = [_on_one_line(name, _PARAMETER_CHARS) for name in [*properties][:_FIELDS_SHOWN]]
+        names = [on_one_line(name, _PARAMETER_CHARS) for name in [*properties][:_FIELDS_SHOWN]]
         return "{" + ", ".join([*names, "..."] if len(properties) > len(names) else names) + "}"
     return _type(stated, definitions, depth - 1)
 
@@ -180,14 +180,14 @@ def _literal(value: Any) -> str:
         return repr(value)
     if not isinstance(value, str) or len(value) > _LITERAL_CHARS:
         return ""
-    return f'"{_on_one_line(value, _LITERAL_CHARS)}"'
+    return f'"{on_one_line(value, _LITERAL_CHARS)}"'
 
 
 def _named(kind: Any) -> str:
-    return _SHORT.get(kind, _on_one_line(kind, _LITERAL_CHARS)) if isinstance(kind, str) else "any"
+    return _SHORT.get(kind, on_one_line(kind, _LITERAL_CHARS)) if isinstance(kind, str) else "any"
 
 
-def _on_one_line(text: str, max_chars: int) -> str:
+def on_one_line(text: str, max_chars: int) -> str:
     """A line of the answer cannot be forged by what stands in a schema."""
     return _cut(" ".join(_UNREADABLE.sub(" ", text[:1_000]).split()), max_chars)
 

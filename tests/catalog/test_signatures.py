@@ -41,6 +41,7 @@ def test_DEF_2_required_parameters_come_first_and_optional_ones_are_marked() -> 
             '"value 0"|"value 1"|"value 2"|"value 3"|"value 4"|"value 5"|...',
         ),
         ({"enum": ["x" * 50]}, "str"),
+        ({"enum": [10**5000]}, "any"),
         ({"const": "fixed"}, '"fixed"'),
         ({"type": "array"}, "list"),
         ({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}, "list[list[float]]"),
@@ -95,7 +96,7 @@ def test_DEF_2_a_name_forges_no_line_of_the_answer() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(10**5000),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=8), inner, max_size=5),
     max_leaves=20,
 )
