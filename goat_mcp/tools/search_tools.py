@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from goat_mcp.catalog.filter import server_of
-from goat_mcp.catalog.search import CatalogSearch, FoundTools
+from goat_mcp.catalog.search import CatalogSearch
+from goat_mcp.catalog.search_answer import MOST_FOUND
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
@@ -19,11 +19,10 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 
-LIMIT = 8
-MAX_LIMIT = 50
 MAX_QUERY_CHARS = 1_000
 _SHOWN_CHARS = 80
-_SERVERS_SHOWN = 40
+_NAMES_LISTED = 500
+"""Far more than the answer holds."""
 
 
 class SearchToolsInput(ToolInput):
@@ -31,7 +30,7 @@ class SearchToolsInput(ToolInput):
     text_fields: ClassVar[frozenset[str]] = frozenset({"query"})
 
     query: str = Field(max_length=MAX_QUERY_CHARS)
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = LIMIT
+    limit: Annotated[int, Field(ge=1, le=MOST_FOUND)] = MOST_FOUND
     server: str | None = None
 
 
@@ -45,38 +44,38 @@ class SearchTools(
 ):
     """Find tools of the user's MCP servers by what they do. Most are not in your list: search before you give up.
 
-    Say what you want done in plain words; an empty query with `server` lists that server's tools. Call what you find
-    with call_tool; describe_tool shows its whole schema.
+    Say what you want done in plain words; an empty query with `server` lists its tools' names. Call what you find with
+    call_tool: `?` marks what may be left out. describe_tool shows the whole schema if a signature is not enough.
     """
 
     examples = (
         ToolExample("By what is wanted", {"query": "comment on a pull request"}),
-        ToolExample("All of a server", {"query": "", "server": "github", "limit": 50}),
+        ToolExample("All of a server", {"query": "", "server": "github"}),
     )
 
     search: CatalogSearch
 
     async def execute(self, input: SearchToolsInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.catalog.search import summary_text, tool_summary
+        from goat_mcp.catalog.search_answer import found_facts, found_text, names_text
 
         server = (input.server or "").removeprefix(UPSTREAM_PREFIX)
-        found = await self.search.find(input.query, ctx, limit=input.limit, server=server)
+        lists_names = not input.query.strip() and bool(server)
+        limit = _NAMES_LISTED if lists_names else input.limit
+        found = await self.search.find(input.query, ctx, limit=limit, server=server)
         if server and server not in found.servers:
             raise ToolError(
                 ErrorCode.NOT_FOUND,
                 f"no server {cut_middle(server, _SHOWN_CHARS)!r} has tools here",
-                f"There are {_named(found)}." if found.servers else "No server has tools now.",
+                f"There are {names_text(found.servers)}." if found.servers else "No server has tools now.",
             )
-        shown = [tool_summary(spec, server_of(spec)) for spec in found.tools]
-        facts: dict[str, Any] = {"tools": shown, "total": found.total, "searched": found.searched}
-        notices = [f"{len(shown)} of {found.total} that fit; a higher limit shows more"] * (found.total > len(shown))
-        if not shown:
+        facts: dict[str, Any] = {"tools": [], "total": found.total, "searched": found.searched}
+        if not found.tools:
             quoted = cut_middle(input.query, _SHOWN_CHARS)
-            text = f"No tool fits {quoted!r}, of {found.searched} searched. Servers: {_named(found) or 'none'}."
+            servers = names_text(found.servers) or "none"
+            text = f"No tool fits {quoted!r}, of {found.searched} searched. Servers: {servers}."
             return text_result(text, facts=facts)
-        return text_result("\n".join(map(summary_text, shown)), facts=facts, notices=notices)
-
-
-def _named(found: FoundTools) -> str:
-    more = len(found.servers) - _SERVERS_SHOWN
-    return ", ".join(found.servers[:_SERVERS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        facts["tools"] = found_facts(found.tools[: input.limit])
+        if lists_names:
+            return text_result(names_text([spec.name for spec in found.tools]), facts=facts)
+        more = f"the best of {found.total} that fit; if none does, say it in other words or name a server"
+        return text_result(found_text(found.tools), facts=facts, notices=[more] * (found.total > len(found.tools)))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.search import ToolIndex, first_sentence, summary_text, tool_summary, words_of
+from goat_mcp.catalog.search import ToolIndex, words_of
+from goat_mcp.catalog.search_answer import found_text
 from goat_mcp.core.spec import ToolSpec
 from tests.catalog.many_tools import QUERIES, SERVERS
 from tests.tool_doubles import spec
@@ -90,26 +91,4 @@ def test_DEF_4_odd_schemas_are_no_obstacle() -> None:
 
     ToolIndex(specs)
 
-    assert [tool_summary(one, "s")["parameters"] for one in specs] == [{}, {}, {"a?": "any", "b?": "str"}]
-
-
-def test_DEF_4_what_is_shown_of_a_tool() -> None:
-    schema = {
-        "properties": {
-            "n": {"type": "integer"},
-            "state": {"enum": ["open", "closed"]},
-            "tags": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["tags"],
-    }
-    found = tool_summary(replace(tool("s__t", "Does it, e.g. now.\nSecond line. More."), input_schema=schema), "s")
-
-    assert found == {
-        "name": "mcp__s__t",
-        "server": "s",
-        "description": "Does it, e.g.",
-        "parameters": {"tags": "str[]", "n?": "int", "state?": "open|closed"},
-        "risk": "none",
-    }
-    assert summary_text(found) == "mcp__s__t(tags: str[], n?: int, state?: open|closed)\n  Does it, e.g. [s, risk none]"
-    assert len(first_sentence("x" * 5000)) <= 200
+    assert found_text(specs).splitlines()[::2] == ["mcp__s__t0()", "mcp__s__t1()", "mcp__s__t2(a?: any, b?: str)"]

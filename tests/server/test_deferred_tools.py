@@ -139,7 +139,7 @@ async def test_PRF_2_a_hidden_tool_is_neither_found_nor_described_nor_called_thr
             await client.call_tool("describe_tool", {"name": "mcp__good__echo"}),
         ]
         found = await client.call_tool("search_tools", {"query": "echo"})
-        of_server = await client.call_tool("search_tools", {"query": "", "server": "good", "limit": 50})
+        of_server = await client.call_tool("search_tools", {"query": "", "server": "good"})
 
     assert [text_of(answer).rsplit("\n", 1)[1] for answer in answers] == ["[E_TOOL_NOT_IN_CATALOG]"] * 2
     assert "mcp__good__echo" not in text_of(found) + text_of(of_server)
