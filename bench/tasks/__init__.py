@@ -1,0 +1,1 @@
+"""A benchmark of whole tasks through a gateway: tokens, turns and success. See docs/context.md."""
