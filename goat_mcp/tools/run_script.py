@@ -110,10 +110,10 @@ class _Calls:
         async with self._slots:
             if self._is_stopped:
                 raise CallFailed(f"{ErrorCode.CANCELLED}: not run: a call before it was refused, and all that follows")
-            with (
-                self._ctx.while_elsewhere()
-            ):  # its own permit: a script that waited for others with one would block them
-                result, self._is_stopped = await self._call(tool, arguments, self._inner())
+            # Without its own permit: a script that waited for others with one would block them.
+            with self._ctx.while_elsewhere():
+                result, stops = await self._call(tool, arguments, self._inner())
+        self._is_stopped = self._is_stopped or stops  # one that ran beside it changes nothing of that
         if result.is_error:
             raise CallFailed(f"{result.error_code or ErrorCode.TOOL}: {_message(result)}")
         return _data(result)
