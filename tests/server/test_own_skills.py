@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation
 
+from goat_mcp.core.skill_uris import MAX_BYTES
 from goat_mcp.gateway.gateway import Gateway
 from tests.server.handlers.test_resources import connected, gateway
 from tests.skill_client import ask, children, skill, skill_uris, skills, text
@@ -208,6 +209,22 @@ async def test_a_skill_with_too_much_in_it_is_left_out(tmp_path: Path) -> None:
 
     assert listed == []
     assert codes == [-32602] * 2
+
+
+async def test_one_huge_file_keeps_its_skill_off_the_list_and_is_not_read(tmp_path: Path) -> None:
+    huge = folder_of(tmp_path) / "huge.bin"
+    huge.touch()
+    os.truncate(huge, MAX_BYTES + 1)
+
+    async with client_of(tmp_path) as client:
+        listed = await skills(client)
+        with pytest.raises(MCPError, match=f"longer than {MAX_BYTES} bytes"):
+            await client.read_resource("skill://notes/huge.bin")
+        os.truncate(huge, MAX_BYTES // 2)
+        (entry,) = await skills(client)
+
+    assert listed == []
+    assert [one["size"] for one in entry["resources"]] == [len(NOTES), MAX_BYTES // 2]
 
 
 # PRF-2, AGG-1
