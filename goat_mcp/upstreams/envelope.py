@@ -12,6 +12,9 @@ from goat_mcp.core.version import __version__
 RESERVED_PREFIX = "io.modelcontextprotocol/"
 STATELESS_VERSION = "2026-07-28"
 CLIENT_INFO = {"name": "goat-mcp", "version": __version__}
+TASKS: Mapping[str, Any] = {"io.modelcontextprotocol/tasks": {}}
+"""What a request declares whose answer may be a task (SEP-2663)."""
+NO_EXTENSIONS: Mapping[str, Any] = {}
 
 _HOP_META_KEYS = frozenset({"progressToken", "progress_token", HOPS_KEY, INSTANCE_KEY})
 _HOP_RESULT_KEYS = frozenset({"resultType", "ttlMs", "cacheScope", "nextCursor"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.builtin_contracts import builtin_names
+from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from tests.cli.test_call import run
 from tests.contract.test_every_tool import MAX_TOKENS
 
@@ -35,7 +35,7 @@ def test_tokens_are_shown_for_each_tool_and_for_all_of_them(tmp_path: Path) -> N
     assert document["tokens"] == sum(costs.values()) <= MAX_TOKENS
     assert {line.split("\t")[0]: int(line.split("\t")[2]) for line in lines} == costs
     assert last == f"{len(costs)} tools, {document['tokens']:,} tokens"
-    assert list(costs) == list(builtin_names())
+    assert list(costs) == [spec.name for spec in builtin_contracts() if spec.toolset != "code"]
 
 
 def test_without_the_flag_nothing_is_counted(tmp_path: Path) -> None:

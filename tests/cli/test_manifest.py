@@ -430,7 +430,7 @@ NO_TOOLS = (
     "14: the toolset mine: 'qqqqqqqq' names no tool; the tools are those that `goat-mcp list` shows",
     "15: the toolset mine: 'weather__tomorow' names no tool; did you mean weather__today?",
     "16: the toolset mine: 'toolset:loop' names no toolset; there are core, tasks, state, network, agent, mcp, "
-    "notebook, teams, goa, base, manifests, upstream, meta, apps",
+    "notebook, teams, code, goa, base, manifests, upstream, meta, apps",
     "17: the toolset mine: 'toolset:mine': a toolset holds none that is declared; write the tools that it holds",
     "18: the toolset mine: 'mcp__notes__*' names no tool; write mcp__notes for all of its tools",
     "19: the toolset mine: 'jsn-query' names no tool; did you mean json-query?",

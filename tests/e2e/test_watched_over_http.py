@@ -60,7 +60,8 @@ async def test_frames_of_a_change_stream_name_it_and_what_it_tells_of(tmp_path: 
         "Mcp-Method": "subscriptions/listen",
         "Accept": "application/json, text/event-stream",
     }
-    with serving_at(port, "shelf.py", "http", port, "a"), http_goat(launch) as goat, anyio.fail_after(WAIT_S):
+    only = ("new_only",) if era == "stateless" else ()
+    with serving_at(port, "shelf.py", "http", port, "a", *only), http_goat(launch) as goat, anyio.fail_after(WAIT_S):
         async with (
             connected(goat, "legacy", message_handler=told) as old,
             httpx2.AsyncClient(headers={**goat.headers, **headers}, timeout=WAIT_S) as web,

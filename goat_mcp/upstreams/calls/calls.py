@@ -33,7 +33,7 @@ from goat_mcp.upstreams.calls.attempts import (
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.calls.upstream_limiter import Permit, UpstreamLimiter
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.envelope import strip_result
+from goat_mcp.upstreams.envelope import NO_EXTENSIONS, TASKS, strip_result
 from goat_mcp.upstreams.faults import TransportFault
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
@@ -44,11 +44,6 @@ if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.transports.connection import Connection
-
-
-TASKS: Mapping[str, Any] = {"io.modelcontextprotocol/tasks": {}}
-"""What a request declares whose answer may be a task (SEP-2663)."""
-NO_EXTENSIONS: Mapping[str, Any] = {}
 
 
 class UpstreamCalls:

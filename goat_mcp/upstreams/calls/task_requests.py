@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from goat_mcp.core.calling_client import ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.calls.calls import TASKS
 from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
 from goat_mcp.upstreams.calls.task_answers import COMPLETED, FAILED, INPUT_REQUIRED, task_members
 from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.envelope import TASKS
 from goat_mcp.upstreams.transports.server_requests import KIND_OF, labelled
 
 if TYPE_CHECKING:  # loaded with the first connection

@@ -279,6 +279,16 @@ SERVER = Shelf(
 )
 
 
+async def refuse_handshake(ctx: Any, call_next: Any) -> Any:
+    if ctx.method == "initialize":
+        raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
+    return await call_next(ctx)
+
+
+if "new_only" in MODES:
+    SERVER.middleware.append(refuse_handshake)
+
+
 async def over_stdio() -> None:
     streams = stdio_server()
     if "old_only" in MODES:
