@@ -39,10 +39,6 @@ class Contender:
             return _GOAT_NAMES
         return _FASTMCP_CODE if self.mode == "code" else _FASTMCP_NAMES
 
-    @property
-    def label(self) -> str:
-        return f"{self.gateway}, {self.mode}"
-
 
 @dataclass(frozen=True)
 class Running:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 CHARS_PER_TOKEN = 4
 """As in `goat-mcp list --tokens`. It is the same for everybody, and only ratios are looked at."""
@@ -30,7 +30,6 @@ class Ledger:
     input_new: int = 0
     input_cached: int = 0
     output: int = 0
-    received: list[int] = field(default_factory=list[int])
 
     def ask(self, prompt: str) -> None:
         self.history = tokens(SYSTEM) + tokens(prompt)
@@ -44,7 +43,6 @@ class Ledger:
         self.output += tokens(output)
         self.sent = whole
         self.history += tokens(output) + sum(tokens(result) for result in results)
-        self.received += [tokens(result) for result in results]
 
     @property
     def billed(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -110,7 +110,3 @@ async def _wrong(call: Call, way: Way) -> None:
         await way.call([Call(call.name, {**dict(kept), "unknown": last[1]})])
     except TaskFailed:
         return
-
-
-def all_habits(names: Sequence[str]) -> tuple[Habits, ...]:
-    return tuple(policy for policy in POLICIES if not names or policy.name in names)

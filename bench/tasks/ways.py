@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcp import Client
@@ -105,7 +105,7 @@ class Conversation:
                 raise TaskFailed(text)
         return [json.loads(text) for text, _ in answers]
 
-    async def found(self, needed: Sequence[str], tool: str = "") -> None:
+    async def found(self, needed: Sequence[str]) -> None:
         """Search for tools until each is in an answer: with the words of the task, then with others."""
         missing = [*needed]
         for attempt in range(2):
@@ -210,7 +210,6 @@ class Scripted:
     """The gateway runs a script. A model writes the whole task as one."""
 
     talk: Conversation
-    said: list[str] = field(default_factory=list[str])
 
     async def run(self, script: str, needed: Sequence[str]) -> str:
         """Returns what the script answered; raises `TaskFailed`."""

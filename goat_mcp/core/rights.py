@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 
@@ -38,6 +38,8 @@ class Rights:
     denied: frozenset[str] = frozenset()
     modes: tuple[str, ...] = ()
     depth: int = 0
+    in_script: bool = False
+    """Whether a script makes the call: that is one of its depth, and no agent."""
     client_session: str = ""
     writes_below: str = ""
     profiles: tuple[str, ...] = ()
@@ -48,6 +50,15 @@ class Rights:
     """Whether the client may see and decide what waits for all principals. An agent may not."""
     granted: frozenset[str] = frozenset()
     """Tools that come with what this agent is, e.g. writing to its team: nobody is asked again. Deny rules hold."""
+
+    @property
+    def is_agents(self) -> bool:
+        """Whether an agent makes the call, and not the client or a script of the client's."""
+        return self.depth > int(self.in_script)
+
+    def in_a_script(self) -> Rights:
+        """The rights of a call that a script makes, which a call with these rights runs."""
+        return replace(self.narrowed(allowed=None, granted=self.granted), in_script=True)
 
     def permits(self, rule_name: str, name: str = "") -> bool:
         """`name` is the tool's own, if it is judged by the rules of another one: either may be listed."""

@@ -96,7 +96,7 @@ class Todos:
         before = await self._store.replace(owner, todos)
         if owner in self._known:
             self._known[owner] = list(todos)
-        if ctx.rights.depth == 0:
+        if not ctx.rights.is_agents:
             self._announcements.changed(TODOS_URI, ctx.principal)
         return before
 
@@ -113,7 +113,7 @@ class Todos:
                 self._announcements.changed(TODOS_URI, principal)
 
     def _owner(self, ctx: ToolContext) -> str:
-        return self._name(ctx.principal, *(() if ctx.rights.depth == 0 else (ctx.session_key,)))
+        return self._name(ctx.principal, *((ctx.session_key,) if ctx.rights.is_agents else ()))
 
     def _name(self, *of: str) -> str:
         return json.dumps([self._workspace(), *of])

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from goat_mcp.calls.permissions.approval import DECISION, DENY
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
-from goat_mcp.core.elicitation import Answer, Form
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import RUN_SCRIPT
 from goat_mcp.core.result import ToolResult, text_result
@@ -98,7 +99,9 @@ class _Calls:
         self._ctx = ctx
         self._max_calls = max_calls
         self._slots = asyncio.Semaphore(AT_A_TIME)
+        self._asking = asyncio.Lock()
         self._is_stopped = False
+        """Whether somebody has refused a call: no other one starts, and nobody is asked about those that wait."""
         self.made = 0
 
     async def make(self, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -126,15 +129,22 @@ class _Calls:
             wants_progress=False,
             ask=self._ask,
             # The host has seen the script and not this call, as with an agent's: it cannot have asked about it.
-            rights=ctx.rights.narrowed(allowed=None, granted=ctx.rights.granted),
+            rights=ctx.rights.in_a_script(),
             overrides={**ctx.overrides, "output.max_chars": RESULT_CHARS},
             started_at_s=time.monotonic(),
             do_afterwards=nothing_afterwards,
         )
 
     async def _ask(self, form: Form) -> Answer:
-        # Calls before it may have changed something: the script must not be started again with the answer.
-        return await self._ctx.ask(replace(form, opens_call=False))
+        async with self._asking:  # a person reads one form at a time
+            if self._is_stopped:
+                return Answer(Reply.CANCELLED)
+            # Calls before it may have changed something: the script must not be started again with the answer.
+            answer = await self._ctx.ask(replace(form, opens_call=False))
+            if any(question.name == DECISION for question in form.questions):
+                refused = answer.reply in (Reply.DECLINED, Reply.CANCELLED) or answer.text(DECISION) == DENY
+                self._is_stopped = self._is_stopped or refused
+            return answer
 
 
 def _plain(arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
 """What sessions see of one upstream that have a process of it to themselves (CHG-1, CHG-4).
 
 Most processes of an upstream list the same: then all sessions see the lists of the first. If one lists something else
-(it works in another workspace, serves a client with other abilities, or has been told to), its sessions see that, and
-nobody else does. What changes there is announced to them alone.
+(it works in another workspace, serves a client with other abilities, or offers more after a call), its sessions see
+that, and nobody else does. What changes there is announced to them alone.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -143,3 +144,81 @@ async def test_the_host_that_saw_only_the_script_is_not_taken_to_have_asked(tmp_
     assert "changes" in forms[0].message
     assert "E_PERMISSION" in failed
     assert changes.calls == []
+
+
+SIDE_BY_SIDE = """import asyncio
+async def attempt(n):
+    try:
+        return await changes(n=n)
+    except RuntimeError as error:
+        return str(error).split(":")[0]
+await asyncio.gather(*[attempt(n) for n in range(4)])"""
+
+
+async def test_calls_side_by_side_are_asked_about_one_at_a_time(tmp_path: Path) -> None:
+    _, changes = tools()
+    open_forms, most = 0, 0
+
+    async def allows(form: Form) -> Answer:
+        nonlocal open_forms, most
+        open_forms += 1
+        most = max(most, open_forms)
+        await anyio.sleep(0.02)
+        open_forms -= 1
+        return Answer(Reply.ACCEPTED, {"decision": ALLOW_ONCE})
+
+    async with scripts(tmp_path, changes) as s:
+        await s.text(SIDE_BY_SIDE, ToolContext(call_id="c", ask=allows))
+
+    assert most == 1
+    assert sorted(call["n"] for call in changes.calls) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("refusal", [Answer(Reply.DECLINED), Answer(Reply.ACCEPTED, {"decision": DENY})])
+async def test_nobody_is_asked_about_the_others_after_a_refusal(tmp_path: Path, refusal: Answer) -> None:
+    _, changes = tools()
+    forms: list[Form] = []
+
+    async def refuses(form: Form) -> Answer:
+        forms.append(form)
+        await anyio.sleep(0.02)
+        return refusal
+
+    async with scripts(tmp_path, changes) as s:
+        await s.text(SIDE_BY_SIDE, ToolContext(call_id="c", ask=refuses))
+
+    assert len(forms) == 1
+    assert changes.calls == []
+
+
+async def test_a_call_that_ends_after_a_refusal_lets_no_other_start(tmp_path: Path) -> None:
+    release = anyio.Event()
+    looks, changes = fake("looks", SideEffect.READ_ONLY, release=release), fake("changes", SideEffect.MUTATING)
+    script = """import asyncio
+async def refused():
+    try:
+        await changes(n=1)
+    except RuntimeError:
+        pass
+await asyncio.gather(looks(n=1), refused())
+await looks(n=2)"""
+
+    async def declines(form: Form) -> Answer:
+        asyncio.get_running_loop().call_later(0.1, release.set)  # after the refused call has ended
+        return Answer(Reply.DECLINED)
+
+    async with scripts(tmp_path, looks, changes) as s:
+        failed = await s.failure(script, ToolContext(call_id="c", ask=declines))
+
+    assert "E_CANCELLED" in failed
+    assert looks.calls == [{"n": 1}]
+
+
+async def test_todos_of_a_script_are_the_clients(tmp_path: Path) -> None:
+    todos = [{"content": "Read it", "status": "pending", "activeForm": "Reading it"}]
+    async with scripts(tmp_path) as s:
+        await s.text(f"await TodoWrite(todos={todos!r})")
+        kept = await s.gateway.call("TodoWrite", {"todos": []}, ToolContext(call_id="d"))
+
+    assert kept.facts is not None
+    assert [todo["content"] for todo in kept.facts["oldTodos"]] == ["Read it"]

@@ -1,6 +1,6 @@
 """Who watches which resource of one upstream, and on which of its connections (CHG-4).
 
-A session that has a process to itself is told by that one, and nobody else is. Who has none yet is told by the first.
+A session that has a process to itself hears from that one, and nobody else does. Who has none yet hears from the first.
 """
 
 from __future__ import annotations

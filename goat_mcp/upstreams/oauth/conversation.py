@@ -57,7 +57,7 @@ class Granted:
 
 
 class Provider(Protocol):
-    """Of the SDK: says what to send, and is told what came back."""
+    """Of the SDK: yields requests, and receives their responses."""
 
     def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]: ...
 

@@ -50,7 +50,7 @@ _DEAD_GRANTS = frozenset({"invalid_grant", "invalid_client", "unauthorized_clien
 
 
 class Flow:
-    """Conversations about one upstream. `secrets` is told every secret as soon as there is one."""
+    """Conversations about one upstream. `secrets` receives each secret as soon as there is one."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ OWNER = "owner"
 
 @dataclass(eq=False)
 class Logins:
-    """Makes the login of each upstream. `secrets` is told every one; `person` can log in while a call waits."""
+    """Makes the login of each upstream. `secrets` receives each one; `person` can log in while a call waits."""
 
     state: StateDirectory
     http: HttpClient

@@ -70,7 +70,7 @@ class UpstreamLogin:
         self._flow = Flow(url, options, http, secrets, name=name, principal=principal, workspace=workspace)
         self._current: StoredLogin | None = None
         self._refused, self._refused_until_s = "", 0.0
-        self._withheld: tuple[set[str], float] = (set(), 0.0)
+        self._refused_scopes: tuple[set[str], float] = (set(), 0.0)
         """Scopes that were asked for and not granted, and until when they are not asked for again."""
         self._turn = anyio.Lock()
 
@@ -135,12 +135,12 @@ class UpstreamLogin:
                 wanted = set(scopes.split())
                 if wanted <= set(granted.split()):
                     raise LoginNeeded(f"it wants the scope {scopes!r}, and refuses a token that has it")
-                withheld, until_s = self._withheld
-                if not wanted <= withheld or time.monotonic() > until_s:
+                not_granted, until_s = self._refused_scopes
+                if not wanted <= not_granted or time.monotonic() > until_s:
                     token = await self._by_ourselves(challenge, login, scopes)
                     if self._current is not None and wanted <= set(self._current.facts.scope.split()):
                         return token
-                    self._withheld = wanted, time.monotonic() + REFUSED_AGAIN_AFTER_S
+                    self._refused_scopes = wanted, time.monotonic() + REFUSED_AGAIN_AFTER_S
                 raise LoginNeeded(f"its authorization server does not grant the scope {scopes!r} to this client")
         except LockTimeout as why:
             raise AuthServerDown(f"its token cannot be changed now: {why}") from None
