@@ -1,7 +1,7 @@
 """`python -m bench.tasks`: tokens, turns and success of sixty tasks, for each mode and each gateway.
 
-`--quick` does every sixth task with two scripted models. `--json FILE` keeps every attempt. `--write` puts table and
-picture into the documentation. With `--endpoint URL --model NAME` a real model does the tasks, behind OpenAI's chat
+`--quick` does every sixth task with two scripted models. `--json FILE` keeps every attempt, and `--read FILE` takes
+those of an earlier run in. `--write` puts table and picture into the documentation. With `--endpoint URL --model NAME` a real model does the tasks, behind OpenAI's chat
 completions; its key is read from OPENAI_API_KEY.
 """
 
@@ -26,7 +26,8 @@ from bench.tasks.gateways import FASTMCP, GOAT, Contender, Mode
 from bench.tasks.model import Endpoint
 from bench.tasks.plot import plot
 from bench.tasks.policies import HESITANT, PERFECT, POLICIES
-from bench.tasks.run import Cell, cells
+from bench.tasks.run import Attempt, Cell, cells
+from bench.tasks.ways import Habits
 from bench.workbench import BENCH, FASTMCP_PYTHON, Workbench
 from goat_mcp.core.version import __version__
 
@@ -44,12 +45,15 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--json", type=Path)
+    options.add_argument("--read", metavar="FILE", type=Path, action="append", default=[])
     options.add_argument("--write", action="store_true")
     options.add_argument("--endpoint", metavar="URL")
     options.add_argument("--model", default="default")
     options.add_argument("--tools", type=int, choices=SIZES, action="append")
     options.add_argument("--mode", action="append")
     options.add_argument("--gateway", choices=[*MODES], action="append")
+    options.add_argument("--policy", choices=[policy.name for policy in POLICIES], action="append")
+    options.add_argument("--none", action="store_true", help="run nothing: only what is read")
     chosen = options.parse_args()
     contenders = [
         Contender(gateway, mode)
@@ -61,17 +65,18 @@ def main() -> int:
         print("FastMCP is not here (make bench-peers): only goat-mcp is run", file=sys.stderr)
         contenders = [one for one in contenders if one.gateway == GOAT]
     tasks = all_tasks()[::6] if chosen.quick else all_tasks()
-    policies = (PERFECT, HESITANT) if chosen.quick else POLICIES
+    policies: Sequence[Habits] = (PERFECT, HESITANT) if chosen.quick else POLICIES
+    policies = [policy for policy in policies if not chosen.policy or policy.name in chosen.policy]
     endpoint = None
     if chosen.endpoint:
         endpoint = Endpoint(chosen.endpoint.rstrip("/"), chosen.model, os.environ.get("OPENAI_API_KEY", ""))
         # The host's own search is only played by the scripted models.
         contenders = [one for one in contenders if one.mode != "host search"]
-    done: list[Cell] = []
+    done = [cell for file in chosen.read for cell in read_cells(file)]
     logging.disable(logging.INFO)  # the SDK's servers announce each start
 
     async def run() -> None:
-        for tools in chosen.tools or SIZES:
+        for tools in () if chosen.none else chosen.tools or SIZES:
             with tempfile.TemporaryDirectory() as folder:
                 bench = Workbench(Path(folder), quick=chosen.quick)
                 async with cells(bench, tools, contenders, policies, tasks, endpoint) as found:
@@ -80,6 +85,7 @@ def main() -> int:
                         print(_line(cell), file=sys.stderr, flush=True)
 
     anyio.run(run)
+    done.sort(key=_place)
     print(table(done))
     if chosen.write:
         PICTURE.write_text(plot(done, PERFECT.name))
@@ -98,6 +104,21 @@ def _line(cell: Cell) -> str:
         f"{cell.tools} tools, {cell.gateway}, {cell.mode}, {cell.policy}: {cell.per_solved:,.0f} tokens, "
         f"{cell.solved} of {len(cell.attempts)}{first}"
     )
+
+
+def read_cells(file: Path) -> list[Cell]:
+    """As `--json` wrote them."""
+    return [
+        Cell(**{**cell, "attempts": [Attempt(**one) for one in cell["attempts"]]})
+        for cell in json.loads(file.read_text())
+    ]
+
+
+def _place(cell: Cell) -> tuple[int, ...]:
+    """Where its row is in the table: by size, gateway, mode and model."""
+    models = [policy.name for policy in POLICIES]
+    model = models.index(cell.policy) if cell.policy in models else len(models)
+    return (cell.tools, [*MODES].index(cell.gateway), [*MODES[cell.gateway]].index(cell.mode), model)
 
 
 def table(done: Sequence[Cell]) -> str:

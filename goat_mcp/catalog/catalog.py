@@ -6,12 +6,19 @@ Where listing all of it would cost too much, upstream tools are deferred: left o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.catalog.app_tools import has_app, is_for_apps_only, meant_by_app
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
+from goat_mcp.catalog.filter import (
+    TEAMS_VARIABLE,
+    CatalogFilter,
+    CatalogProfile,
+    DeferredListing,
+    server_of,
+    token_cost,
+)
 from goat_mcp.catalog.own_lists import OwnLists, OwnTools
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
@@ -28,6 +35,10 @@ if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
     from goat_mcp.catalog.schemas.subschemas import Rewrite
 
 _NAMED_SERVERS = 40
+MOST_USED = 10
+"""Upstream tools that are listed although the others are deferred: those that were called most."""
+MOST_USED_TOKENS = 2_000
+"""What all of them may cost: what is called often is listed, but not at any price."""
 _NO_PROFILES: Mapping[str, CatalogProfile] = {}
 
 
@@ -85,14 +96,18 @@ class Catalog:
         profiles: Mapping[str, CatalogProfile] = _NO_PROFILES,
         name_cap: int | None = None,
         own_lists: OwnLists | None = None,
+        most_used: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down.
 
         `dialect` is what the client's host accepts of a schema. `profiles` are those that a call's rights may name.
         `name_cap`: where it is not the one that the registry's names obey. `own_lists`: what single sessions see.
+        `most_used` gives canonical names, the tool that was called most first, and always the same: a list that
+        changed while a session runs would cost its client the prompt cache.
         """
         self._registry = registry
         self._own_lists = own_lists or OwnLists()
+        self._most_used = most_used
         self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
         self._deferral = deferral or DeferredListing()
@@ -107,6 +122,7 @@ class Catalog:
         self._generation = -1
         self._tools: dict[str, AnyTool] = {}
         self._deferred: dict[str, AnyTool] = {}
+        self._searched: tuple[AnyTool, ...] = ()
         self._unlisted: frozenset[str] = frozenset()
         self._listed: dict[str, ListedTool] = {}
         self._listing: list[dict[str, Any]] = []
@@ -156,7 +172,9 @@ class Catalog:
         registry = self._registry
         if own and isinstance(registry, Registry):
             registry = OwnTools(registry, self._own_lists, own)
-        view = Catalog(registry, explain_missing=self._explain_missing, own_lists=self._own_lists)
+        view = Catalog(
+            registry, explain_missing=self._explain_missing, own_lists=self._own_lists, most_used=self._most_used
+        )
         view._shows_apps = rights.shows_apps
         self._narrow(view, rights.profiles)
         return view
@@ -195,6 +213,11 @@ class Catalog:
         """The tools that are left out of the list (DEF-1), in their order; none if all is listed."""
         self._refresh()
         return tuple(self._deferred.values())
+
+    def searched(self) -> Sequence[AnyTool]:
+        """Those that a search looks at: as `deferred`, with those that are listed because they are used so much."""
+        self._refresh()
+        return self._searched
 
     def listed(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
         """The tools of the list that these rights permit; all of them if the rights name the tools."""
@@ -333,6 +356,9 @@ class Catalog:
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
         if self._deferral.applies(entries.values(), saves=bool(deferred)):
+            self._searched = tuple(deferred.values())
+            for name in self._used_most_of(deferred, entries):
+                del deferred[name]
             not_needed = {name for name, tool in tools.items() if not self._deferral.is_needed(tool.spec)}
             self._tools, self._deferred, self._unlisted = tools, deferred, frozenset(deferred.keys() | not_needed)
             self._listing = [
@@ -342,8 +368,22 @@ class Catalog:
             ]
         else:
             self._tools, self._deferred, self._unlisted = own, {}, frozenset()
+            self._searched = ()
             self._listing = list(entries.values())
         self._generation = generation
+
+    def _used_most_of(self, deferred: Collection[str], entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        if self._deferral.mode == "code":  # scripts call what is not listed, too
+            return []
+        canonical = {self._listed[name].spec.rule_name: name for name in deferred}
+        found: list[str] = []
+        left = MOST_USED_TOKENS
+        for name in [canonical[used] for used in self._most_used() if used in canonical][:MOST_USED]:
+            left -= token_cost(entries[name])
+            if left < 0:
+                break
+            found.append(name)
+        return found
 
     def _as_listed(self, name: str, spec: ToolSpec) -> ListedTool:
         known = self._listed.get(name)

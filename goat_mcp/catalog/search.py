@@ -1,4 +1,4 @@
-"""Search over the deferred tools of one catalog (DEF-4).
+"""Search over the tools of one catalog that are too many to be listed (DEF-4).
 
 BM25 in our own few lines: the libraries for it (`rank-bm25`, `bm25s`) bring numpy, and weigh no fields.
 """
@@ -45,9 +45,9 @@ class CatalogSearch:
         self._built: WeakKeyDictionary[Catalog, tuple[int, ToolIndex]] = WeakKeyDictionary()
 
     async def find(self, query: str, ctx: ToolContext, *, limit: int, server: str = "") -> FoundTools:
-        """The deferred tools that `query` means, of one server if it is named."""
+        """The tools that `query` means, of one server if it is named."""
         catalog = self._catalog.of(ctx.rights)
-        open_to_caller = [spec for spec in _deferred(catalog) if self.shows(spec, ctx)]
+        open_to_caller = [spec for spec in _searched(catalog) if self.shows(spec, ctx)]
         names = {spec.name for spec in open_to_caller if not server or server_of(spec) == server}
         index = await self._index(catalog)
         tools, total = index.best(query, lambda spec: spec.name in names, limit)
@@ -60,7 +60,7 @@ class CatalogSearch:
 
     async def _index(self, catalog: Catalog) -> ToolIndex:
         async with self._building:  # those who ask meanwhile want the same one
-            specs, generation = _deferred(catalog), catalog.generation
+            specs, generation = _searched(catalog), catalog.generation
             known = self._built.get(catalog)
             if known is None or known[0] != generation:
                 if len(specs) <= _BUILT_AT_ONCE:
@@ -71,8 +71,8 @@ class CatalogSearch:
             return known[1]
 
 
-def _deferred(catalog: Catalog) -> Sequence[ToolSpec]:
-    return [tool.spec for tool in catalog.deferred()]
+def _searched(catalog: Catalog) -> Sequence[ToolSpec]:
+    return [tool.spec for tool in catalog.searched()]
 
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")

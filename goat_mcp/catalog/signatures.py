@@ -55,6 +55,11 @@ def signature(
             return line
 
 
+def short_type(schema: Any, root: Mapping[str, Any]) -> str:
+    """The type of one value, as in a signature. `root` has the definitions that it may refer to."""
+    return _type(schema, _definitions(root))
+
+
 def _parameters(schema: Mapping[str, Any]) -> list[str]:
     """Each parameter with its type. Only the types of those that may be shown are worked out."""
     properties = _object(schema.get("properties"))

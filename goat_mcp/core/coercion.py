@@ -81,9 +81,11 @@ def shown_value(value: Any) -> str:
     return f"{type(value).__name__} {cut_middle(text, MAX_VALUE_CHARS)}"
 
 
-def input_error(problems: Sequence[Problem]) -> ToolError:
+def input_error(problems: Sequence[Problem], schema: str = "") -> ToolError:
+    """`schema`: what the fields take, if the caller may not know it."""
     lines = [f"{cut_middle(where, MAX_VALUE_CHARS)}: {what}" if where else what for where, what in problems]
     shown = lines[:MAX_PROBLEMS]
     if len(lines) > MAX_PROBLEMS:
         shown.append(f"... and {len(lines) - MAX_PROBLEMS} more problems")
-    return ToolError(ErrorCode.INPUT, "\n".join(shown), "Correct these fields and call the tool again.")
+    takes = f" Their schema: {schema}" if schema else ""
+    return ToolError(ErrorCode.INPUT, "\n".join(shown), f"Correct these fields and call the tool again.{takes}")

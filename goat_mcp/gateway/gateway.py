@@ -30,6 +30,7 @@ from goat_mcp.gateway.build.on_demand import OnDemand, handler_surroundings
 from goat_mcp.gateway.build.program_tools import ProgramTools
 from goat_mcp.gateway.build.rule_loading import rules_of
 from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.build.tool_use import tools_used_most
 from goat_mcp.gateway.build.tools import ToolSelection, register_ours
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
 from goat_mcp.gateway.build.watched_settings import watched_settings
@@ -114,7 +115,7 @@ class Gateway:
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
         chosen = self._configured.chosen
         self.own_lists = OwnLists()
-        self.catalog = chosen.catalog(self.registry, self._why_missing, self.own_lists)
+        self.catalog = chosen.catalog(self.registry, self._why_missing, self.own_lists, tools_used_most(s.state))
         self.lists = lists = ClientLists(self.catalog, lambda: self.on_demand.resource_catalogs.made)
         self.watched_settings = watched_settings(
             as_loaded, s, self._configured, self.program_tools, claude_files, self._use_choice, lists.forget_resources

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from goat_mcp.catalog.builtin_contracts import meta_contracts
-from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.filter import CatalogFilter, CatalogMode, DeferredListing, token_cost
+from goat_mcp.catalog.catalog import MOST_USED, MOST_USED_TOKENS, Catalog
+from goat_mcp.catalog.filter import CatalogFilter, CatalogMode, CatalogProfile, DeferredListing, token_cost
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.rights import Rights
 from tests.tool_doubles import FakeTool, fake, spec
 
 META_NAMES = tuple(spec.name for spec in meta_contracts())
@@ -115,3 +118,51 @@ def test_COL_1_an_upstreams_tool_does_not_take_a_meta_tools_name() -> None:
     assert [(one.name, one.source, one.kept_source) for one in registry.snapshot.collisions] == [
         ("call_tool", "upstream:files", "builtin")
     ]
+
+
+def test_D21_the_ten_that_are_used_most_are_listed_and_found_all_the_same() -> None:
+    registry = registry_of(*(of_server(f"do_{number}") for number in range(14)))
+    used = ["mcp__gone__tool", *(f"mcp__files__do_{number}" for number in (13, 2, *range(3, 12)))]
+
+    catalog = Catalog(registry, deferral=DeferredListing("search"), most_used=lambda: used)
+
+    kept = {name for name in listed(catalog) if name.startswith("mcp__")}
+    assert kept == {f"mcp__files__do_{number}" for number in (13, *range(2, 11))} and len(kept) == MOST_USED
+    assert {tool.spec.name for tool in catalog.deferred()} == {f"mcp__files__do_{number}" for number in (0, 1, 11, 12)}
+    assert len(catalog.searched()) == 14
+
+
+def test_D21_what_is_used_most_is_listed_as_long_as_it_costs_little() -> None:
+    large = of_server("large")
+    large = FakeTool(replace(large.spec, description="word " * MOST_USED_TOKENS))
+    registry = registry_of(of_server("find"), large, of_server("move"))
+    used = ["mcp__files__find", "mcp__files__large", "mcp__files__move"]
+
+    catalog = Catalog(registry, deferral=DeferredListing("search"), most_used=lambda: used)
+
+    assert listed(catalog) == [*OWN, *META_NAMES, "mcp__files__find"]
+
+
+@pytest.mark.parametrize("mode", ["code", "full"])
+def test_D21_where_nothing_is_searched_or_scripts_call_the_rest_nobody_asks_what_is_used_most(
+    mode: CatalogMode,
+) -> None:
+    def never() -> list[str]:
+        raise AssertionError("the record of calls was read")
+
+    catalog = Catalog(registry_of(of_server("find")), deferral=DeferredListing(mode), most_used=never)
+
+    assert ("mcp__files__find" in listed(catalog)) is (mode == "full")
+
+
+def test_D21_a_profile_lists_of_them_what_it_has() -> None:
+    registry = registry_of(of_server("find"), of_server("move"))
+    without = CatalogProfile(filter=CatalogFilter(deny=frozenset({"mcp__files__find"})))
+    profiles = {"narrow": without}
+
+    catalog = Catalog(
+        registry, deferral=DeferredListing("search"), profiles=profiles, most_used=lambda: ["mcp__files__find"]
+    )
+
+    assert "mcp__files__find" in listed(catalog)
+    assert not any(name.startswith("mcp__") for name in listed(catalog.of(Rights(profiles=("narrow",)))))

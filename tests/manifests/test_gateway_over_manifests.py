@@ -92,7 +92,8 @@ async def test_all_problems_with_the_arguments_are_told_at_once(tmp_path: Path) 
         'days: wants integer; got str "many"',
         'unit: wants one of C, F; got str "K"',
         "city: is required",
-        "Correct these fields and call the tool again.",
+        "Correct these fields and call the tool again. "
+        'Their schema: {"city":{"type":"string"},"days":{"type":"integer"},"unit":{"enum":["C","F"]}}',
         "[E_INPUT]",
     ]
 

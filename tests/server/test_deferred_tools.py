@@ -286,3 +286,35 @@ async def test_DEF_2_a_search_of_a_server_that_is_not_there_names_those_that_are
 
     assert answer.is_error and "There are good." in text_of(answer)
     assert text_of(nothing) == "No tool fits 'zebra', of 9 searched. Servers: good."
+
+
+@both_eras
+async def test_DEF_2_a_call_that_does_not_fit_says_what_the_fields_take(tmp_path: Path, mode: str) -> None:
+    wrong = {"text": {"not": "text"}}
+    async with behind_search(tmp_path, mode) as client:
+        called = await through(client, "mcp__good__echo", wrong)
+        direct = await client.call_tool("mcp__good__echo", wrong)
+
+    assert called.is_error and text_of(called) == text_of(direct)
+    assert 'Their schema: {"text":{"type":"string"}}' in text_of(called)
+
+
+@both_eras
+async def test_D21_the_list_stays_as_it_is_in_a_session_and_has_what_was_used_most_in_the_next(
+    tmp_path: Path, mode: str
+) -> None:
+    async with behind_search(tmp_path, mode) as client:
+        before = (await client.list_tools(cache_mode="bypass")).model_dump_json(by_alias=True, exclude={"meta"})
+        for _ in range(2):
+            await client.call_tool("search_tools", {"query": "say something again"})
+            await client.call_tool("describe_tool", {"name": "mcp__good__echo"})
+            await through(client, "mcp__good__echo", {"text": "hello"})
+        after = (await client.list_tools(cache_mode="bypass")).model_dump_json(by_alias=True, exclude={"meta"})
+    async with behind_search(tmp_path, mode) as client:
+        later = [tool.name for tool in (await client.list_tools()).tools]
+        found = await client.call_tool("search_tools", {"query": "say something again"})
+        called = await client.call_tool("mcp__good__echo", {"text": "hello"})
+
+    assert before == after and "mcp__good__" not in before
+    assert [name for name in later if name.startswith("mcp__")] == ["mcp__good__echo"]
+    assert text_of(found).startswith("mcp__good__echo(") and text_of(called) == "hello"

@@ -147,6 +147,17 @@ def one_call(path: Path, call_id: str) -> dict[str, Any] | None:
     return next((_shown_call(row) for row in rows), None)
 
 
+def called_most(path: Path, count: int, before_s: float) -> list[str]:
+    """The canonical names of the tools of upstreams that were used most in the newest `MAX_ROWS_SEARCHED` calls before
+    a time, and of those used alike the last used first. Refused calls do not count. Raises `UnreadableRecord`."""
+    newest = (
+        f"SELECT tool, server, decision, at_s FROM calls WHERE at_s < ? ORDER BY at_s DESC LIMIT {MAX_ROWS_SEARCHED}"
+    )
+    of_upstreams = f"SELECT tool, at_s FROM ({newest}) WHERE server != '' AND decision != 'deny'"
+    used = f"SELECT tool FROM ({of_upstreams}) GROUP BY tool ORDER BY count(*) DESC, max(at_s) DESC LIMIT ?"
+    return [str(row["tool"]) for row in _rows(path, used, before_s, count)]
+
+
 class RuleUse(NamedTuple):
     """`calls` that a rule decided, `MAX_COUNTED` at most, and when the last one was."""
 

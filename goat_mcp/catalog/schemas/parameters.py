@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from goat_mcp.catalog.schemas.failed_part import failed_part
 from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.json_values import has_infinity
@@ -49,6 +50,7 @@ class Parameters:
     def __init__(self, schema: Mapping[str, Any], *, is_open: bool = False) -> None:
         properties: Any = schema.get("properties")
         required: Any = schema.get("required")
+        self._schema = schema
         self._properties: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
         self._required: Sequence[Any] = required if isinstance(required, list) else ()
         self._is_closed = schema.get("additionalProperties", is_open) is False and "patternProperties" not in schema
@@ -68,7 +70,8 @@ class Parameters:
             # One that is not known is probably how the caller wrote the one that is missing.
             new = [(name, _unknown(name, self._properties)) for name in ready if self._is_misspelled(name)]
             problems += [problem for problem in new if problem not in problems]
-            raise input_error([(_on_one_line(where), _on_one_line(what)) for where, what in problems])
+            shown = [(_on_one_line(where), _on_one_line(what)) for where, what in problems]
+            raise input_error(shown, _on_one_line(failed_part(self._schema, self._concerned(problems, arguments))))
         return ready
 
     def _ready(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
@@ -88,6 +91,11 @@ class Parameters:
                 if has_infinity(ready[name]):
                     problems.append((given, "holds a number that is too large, or none"))
         return ready
+
+    def _concerned(self, problems: Sequence[Problem], arguments: Mapping[str, Any]) -> Sequence[str]:
+        """The fields that are missing, then those in which something is wrong."""
+        missing = [name for name in self._required if isinstance(name, str) and name not in arguments]
+        return [*missing, *(where.partition(".")[0] for where, _ in problems)]
 
     def _is_misspelled(self, name: str) -> bool:
         return name not in self._properties and bool(did_you_mean(name, self._properties, most=1))

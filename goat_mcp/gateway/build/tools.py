@@ -89,6 +89,7 @@ class ToolSelection:
         registry: Registry,
         why_missing: Callable[[str], ToolError | None],
         own_lists: OwnLists | None = None,
+        most_used: Callable[[], Sequence[str]] = tuple,
     ) -> Catalog:
         """The catalog over all tools. Raises `BrokenSettings` as `filter` and `profiles` do."""
         dialect = self._chosen.schema_dialect
@@ -100,6 +101,7 @@ class ToolSelection:
             dialect,
             self.profiles(),
             own_lists=own_lists,
+            most_used=most_used,
         )
 
     def deferral(self) -> DeferredListing:

@@ -16,7 +16,7 @@ import pytest
 
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.audit.call_record import DAY_S, MAX_WAITING, CallRecord, RecordOptions
-from goat_mcp.calls.audit.recorded_calls import recorded_calls
+from goat_mcp.calls.audit.recorded_calls import called_most, recorded_calls
 from goat_mcp.calls.audit.records import CallFilter
 from goat_mcp.calls.audit.shown_arguments import MAX_CHARS, TakenArguments
 from goat_mcp.core.context import ToolContext
@@ -345,3 +345,19 @@ def test_calls_are_found_by_what_is_known_of_them(
     log.close()
 
     assert [call["call_id"] for call in calls(tmp_path, **wanted)] == found
+
+
+def test_D21_tools_of_upstreams_by_how_often_they_were_called_before_a_time(make: Make, tmp_path: Path) -> None:
+    log, _ = make()
+    tools = ["mcp__a__x", "mcp__b__y", "Read", "mcp__b__y", "mcp__c__z", "Read", "Read"]
+    for number, tool in enumerate(tools):
+        one_call(log, f"{number}", tool, {})
+    for number in range(3):
+        log.decision("mcp__a__no", {}, context(f"no {number}"), decision="deny", rule="rule mcp__a__no", by="rule")
+    log.close()
+    path = tmp_path / "state" / "calls.db"
+
+    assert called_most(path, 10, time.time() + 1) == ["mcp__b__y", "mcp__c__z", "mcp__a__x"]
+    assert called_most(path, 1, time.time() + 1) == ["mcp__b__y"]
+    assert called_most(path, 10, time.time() - 3600) == []
+    assert called_most(tmp_path / "no such file", 10, time.time()) == []
