@@ -17,12 +17,13 @@ from bench.tasks.ways import Names
 from bench.workbench import FASTMCP_PYTHON, Workbench, free_port, script
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 
-Mode = Literal["direct", "host search", "search", "code"]
+Mode = Literal["direct", "host search", "search", "search again", "code"]
+"""`search again`: of one who has used the gateway before, so that it lists what was used most."""
 GOAT, FASTMCP = "goat-mcp", "FastMCP"
 _GOAT_NAMES = Names(prefixed=False)
 _FASTMCP_NAMES = Names(prefixed=True, describe="")
 _FASTMCP_CODE = Names(prefixed=True, search="search", describe="get_schema", run="execute", script_argument="code")
-_GOAT_CATALOG = {"direct": "full", "host search": "full", "search": "search", "code": "code"}
+_GOAT_CATALOG = {"direct": "full", "host search": "full", "search": "search", "search again": "search", "code": "code"}
 _LISTED_WITHIN_S = 60.0
 
 
@@ -49,6 +50,8 @@ class Running:
 @asynccontextmanager
 async def running(contender: Contender, bench: Workbench, services: Services) -> AsyncGenerator[Running]:
     """The gateway, started, and a client of it with its list of tools."""
+    # What a gateway remembers of another would change what it lists.
+    bench = Workbench(bench.folder(f"{contender.gateway} {contender.mode.removesuffix(' again')}"), bench.quick)
     port = free_port()
     urls = entries(services.urls)
     if contender.gateway == GOAT:

@@ -138,8 +138,8 @@ def _way(contender: Contender, talk: Conversation, gateway: Running) -> Way | Sc
             return Direct(talk)
         case "host search":
             return HostSearched(talk, {one["name"]: definition_text(one) for one in gateway.listed})
-        case "search":
-            return Searched(talk)
+        case "search" | "search again":
+            return Searched(talk, frozenset(one["name"] for one in gateway.listed))
         case "code":
             return Scripted(talk)
 

@@ -139,25 +139,28 @@ class Direct:
 
 @dataclass
 class Searched:
-    """The gateway lists a search and a call."""
+    """The gateway lists a search, a call, and perhaps some of the tools: these need no search."""
 
     talk: Conversation
+    listed: frozenset[str]
 
     async def prepare(self, needed: Sequence[str]) -> None:
-        await self.talk.found(needed)
-        names = self.talk.names
+        names, services = self.talk.names, self.talk.services
+        hidden = [one for one in needed if names.tool(services, one) not in self.listed]
+        await self.talk.found(hidden)
         if self.talk.habits.describes and names.describe:
-            for one in needed:
-                await self.talk.turn(Call(names.describe, {"name": names.tool(self.talk.services, one)}))
+            for one in hidden:
+                await self.talk.turn(Call(names.describe, {"name": names.tool(services, one)}))
 
     async def call(self, calls: Sequence[Call]) -> list[Any]:
+        return await self.talk.real([self._as_sent(one) for one in calls])
+
+    def _as_sent(self, one: Call) -> Call:
         names = self.talk.names
-        return await self.talk.real(
-            [
-                Call(names.call, {"name": names.tool(self.talk.services, one.name), "arguments": one.arguments})
-                for one in calls
-            ]
-        )
+        name = names.tool(self.talk.services, one.name)
+        if name in self.listed:
+            return Call(name, one.arguments)
+        return Call(names.call, {"name": name, "arguments": one.arguments})
 
 
 @dataclass
