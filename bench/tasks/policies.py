@@ -90,7 +90,7 @@ async def _by_steps(task: Task, talk: Conversation, way: Way) -> str:
     return str(scope.get("answer", ""))
 
 
-def _from_thread(send: Callable[..., Any], name: str, is_needed: bool, **arguments: Any) -> Any:
+def _from_thread(send: Callable[..., Any], name: str, is_needed: bool, /, **arguments: Any) -> Any:
     return anyio.from_thread.run(send, name, arguments, is_needed)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +15,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from goat_mcp.catalog.offerings import Offerings
-from goat_mcp.catalog.own_lists import OwnLists
-from goat_mcp.catalog.registry import Registry
-from goat_mcp.catalog.resource_catalog import UriOwnership
 from goat_mcp.core.calling_client import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
-from goat_mcp.core.resources import UpstreamUpdate
-from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
-from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
+from goat_mcp.upstreams.cache.warm_catalog import KnownAsks
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.client_views import ClientViews
@@ -47,11 +40,11 @@ from goat_mcp.upstreams.faults import LoginRequired
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
-from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
-from goat_mcp.upstreams.retry_policy import SupervisorLimits, retry_policies
-from goat_mcp.upstreams.sharing.shared_connect import Sharing
+from goat_mcp.upstreams.pinning.pins import UpstreamPins
+from goat_mcp.upstreams.retry_policy import retry_policies
 from goat_mcp.upstreams.status import UpstreamStatus
-from goat_mcp.upstreams.supervisor import Connect, Supervisor
+from goat_mcp.upstreams.supervisor import Supervisor
+from goat_mcp.upstreams.upstream_services import UpstreamServices
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.login_elicitation import LoginElicitation
@@ -66,29 +59,6 @@ HEARS_WITHIN_S = 0.5
 """So long the first list waits for the stream that tells of changes: what changed in between would be missed."""
 AFTER_LOGIN_S = 10.0
 """How long the first list may take where a login has used up the time of its call."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpstreamServices:
-    """What all upstreams of a process share.
-
-    `uris` knows what results point to. `roots` are what upstreams hear of as the client's. `on_change` hears that
-    something in `status` changed, `on_updated` the watched resources that were updated; neither may block.
-    """
-
-    registry: Registry
-    offers: Offerings
-    uris: UriOwnership
-    warm: WarmCatalog
-    pins: Pinning
-    telemetry: Telemetry
-    limits: SupervisorLimits
-    connect: Connect
-    sharing: Sharing
-    roots: RootsOf
-    own_lists: OwnLists
-    on_change: Callable[[], None]
-    on_updated: Callable[[UpstreamUpdate], None]
 
 
 class Upstream:

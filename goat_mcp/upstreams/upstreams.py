@@ -32,7 +32,8 @@ from goat_mcp.upstreams.pinning.pins import Pinning
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
 from goat_mcp.upstreams.sharing.shared_connect import SHARE_NAMED, Sharing, lazy_connect
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.upstream import Upstream, UpstreamServices
+from goat_mcp.upstreams.upstream import Upstream
+from goat_mcp.upstreams.upstream_services import UpstreamServices
 
 FIRST_LIST_WAIT_S = 3.0
 PIN_LOOK_S = 1.0

@@ -77,7 +77,7 @@ def test_each_turn_pays_for_what_is_new_and_a_tenth_for_what_was_sent_before() -
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("mode", ["direct", "host search", "search", "code"])
+@pytest.mark.parametrize("mode", ["direct", "host search", "search", "search again", "code"])
 async def test_a_task_is_done_through_goat_mcp_in_each_mode(tmp_path: Path, mode: Mode) -> None:
     bench = Workbench(tmp_path, quick=True)
     tasks = [TASKS["refund_all-0"], TASKS["actions_to_issues-0"]]
@@ -87,3 +87,15 @@ async def test_a_task_is_done_through_goat_mcp_in_each_mode(tmp_path: Path, mode
 
     assert [attempt.why for attempt in cell.attempts] == ["", ""]
     assert cell.solved == 2
+
+
+@pytest.mark.anyio
+async def test_what_was_used_before_needs_no_search(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path, quick=True)
+    modes: tuple[Mode, ...] = ("search", "search again")
+
+    async with cells(bench, 20, [Contender(GOAT, mode) for mode in modes], [PERFECT], [TASKS["refund_all-0"]]) as found:
+        first, again = [cell async for cell in found]
+
+    assert first.solved == again.solved == 1
+    assert again.listed_tokens > first.listed_tokens and again.turns == first.turns - 1
