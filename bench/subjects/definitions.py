@@ -1,5 +1,5 @@
-"""What the definitions of the built-in tools cost a model, counted as characters / 4 of compact `tools/list` JSON: all 21 of
-ours, teams included, and those of Claude Code.
+"""What the definitions of the built-in tools cost a model, counted as characters / 4 of compact `tools/list` JSON: all
+21 of ours, teams included, and those of Claude Code.
 """
 
 from __future__ import annotations

@@ -58,6 +58,8 @@ class CallRequest:
     name: str
     arguments: Mapping[str, Any]
     ctx: ToolContext
+    to_the_end: bool = False
+    """Whether whoever calls waits for its result: it becomes no background task."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ class Pipeline:
 
     async def _attended_call(self, request: CallRequest, ctx: ToolContext, turn: Turn) -> ToolResult:
         """As `call`; one that takes long becomes a background task, as it would for a client."""
-        if self.long_calls is None:
+        if self.long_calls is None or request.to_the_end:
             return await self.call(request.name, request.arguments, ctx, turn)
 
         async def call(leave: Leave) -> ToolResult:

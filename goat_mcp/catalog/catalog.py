@@ -24,7 +24,7 @@ from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.names import RUN_SCRIPT, SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
@@ -348,18 +348,21 @@ class Catalog:
         if generation == self._generation:
             return
         tools = self._admitted(snapshot)
+        # Without the tool that runs scripts there would be none that calls what is not listed.
+        deferral = self._deferral if RUN_SCRIPT in tools else self._deferral.without_scripts()
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
         # Hosts look in the list for a tool with a document: it is there whatever it costs (ERA-7).
         deferred = {
-            name: tool for name, tool in own.items() if self._deferral.defers(tool.spec) and not has_app(tool.spec.meta)
+            name: tool for name, tool in own.items() if deferral.defers(tool.spec) and not has_app(tool.spec.meta)
         }
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
-        if self._deferral.applies(entries.values(), saves=bool(deferred)):
+        if deferral.applies(entries.values(), saves=bool(deferred)):
             self._searched = tuple(deferred.values())
-            for name in self._used_most_of(deferred, entries):
-                del deferred[name]
-            not_needed = {name for name, tool in tools.items() if not self._deferral.is_needed(tool.spec)}
+            if deferral.mode != "code":  # scripts call what is not listed, too
+                for name in self._used_most_of(deferred, entries):
+                    del deferred[name]
+            not_needed = {name for name, tool in tools.items() if not deferral.is_needed(tool.spec)}
             self._tools, self._deferred, self._unlisted = tools, deferred, frozenset(deferred.keys() | not_needed)
             self._listing = [
                 entries.get(name) or _entry(tool, deferred)
@@ -373,16 +376,13 @@ class Catalog:
         self._generation = generation
 
     def _used_most_of(self, deferred: Collection[str], entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        if self._deferral.mode == "code":  # scripts call what is not listed, too
-            return []
         canonical = {self._listed[name].spec.rule_name: name for name in deferred}
         found: list[str] = []
         left = MOST_USED_TOKENS
         for name in [canonical[used] for used in self._most_used() if used in canonical][:MOST_USED]:
-            left -= token_cost(entries[name])
-            if left < 0:
-                break
-            found.append(name)
+            if (cost := token_cost(entries[name])) <= left:
+                left -= cost
+                found.append(name)
         return found
 
     def _as_listed(self, name: str, spec: ToolSpec) -> ListedTool:

@@ -137,6 +137,10 @@ class DeferredListing(NamedTuple):
     token_budget: int = TOKEN_BUDGET
     always: frozenset[str] = frozenset()
 
+    def without_scripts(self) -> DeferredListing:
+        """As it is where nothing runs scripts."""
+        return self._replace(mode="search") if self.mode == "code" else self
+
     def applies(self, entries: Iterable[Mapping[str, Any]], *, saves: bool) -> bool:
         """`entries` are those of the whole catalog, without meta-tools: what listing it would cost."""
         if self.mode != "auto":

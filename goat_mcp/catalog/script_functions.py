@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from collections.abc import Iterable, Mapping
 
+from goat_mcp.catalog.app_tools import is_for_apps_only
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import LISTED_ELSEWHERE, ToolSpec
 
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_]")
+_PYTHONS_OWN = frozenset({*keyword.kwlist, *dir(builtins)})
 NOT_IN_SCRIPTS = frozenset({*LISTED_ELSEWHERE, "code"})
 """The toolsets whose tools a script cannot call: it has the tools themselves, and starts no other script."""
 
@@ -18,7 +21,8 @@ NOT_IN_SCRIPTS = frozenset({*LISTED_ELSEWHERE, "code"})
 def script_functions(catalog: Catalog, rights: Rights) -> Mapping[str, ToolSpec]:
     """What a script of a caller with these rights can call, by the name of its function."""
     tools = catalog.of(rights).tools()
-    return function_names(tool.spec for tool in tools if rights.permits(tool.spec.rule_name, tool.spec.name))
+    specs = [tool.spec for tool in tools if not is_for_apps_only(tool.spec.meta)]
+    return function_names(spec for spec in specs if rights.permits(spec.rule_name, spec.name))
 
 
 def function_names(specs: Iterable[ToolSpec]) -> Mapping[str, ToolSpec]:
@@ -41,11 +45,11 @@ def function_names(specs: Iterable[ToolSpec]) -> Mapping[str, ToolSpec]:
 
 
 def _is_function_name(name: str) -> bool:
-    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+    return name.isascii() and name.isidentifier() and name not in _PYTHONS_OWN
 
 
 def _made(name: str) -> str:
     made = _NOT_ALLOWED.sub("_", name)
-    if keyword.iskeyword(made):
+    if made in _PYTHONS_OWN:
         return f"{made}_"
     return made if made[:1].isidentifier() else f"_{made}"

@@ -30,12 +30,10 @@ def signature(
     name: str,
     input_schema: Mapping[str, Any],
     output_schema: Mapping[str, Any] | None = None,
-    *,
-    max_chars: int = MAX_SIGNATURE_CHARS,
 ) -> str:
-    """At most `max_chars` characters on one line: required parameters first, then optional ones with a `?`.
+    """At most `MAX_SIGNATURE_CHARS` on one line: required parameters first, then optional ones with a `?`.
 
-    What does not fit is counted (`... +7 more`). The name stays whole up to 128 characters, whatever `max_chars` is.
+    What does not fit is counted (`... +7 more`).
     """
     shown_name = on_one_line(name, _NAME_CHARS)
     returns = f" -> {_returned(output_schema)}" if output_schema else ""
@@ -45,7 +43,7 @@ def signature(
         left_out = len(listed) - len(shown)
         parts = [*shown, f"... +{left_out} more"] if left_out else shown
         line = f"{shown_name}({', '.join(parts)}){returns}"
-        if len(line) <= max_chars:
+        if len(line) <= MAX_SIGNATURE_CHARS:
             return line
         if returns:
             returns = ""
@@ -73,7 +71,13 @@ def _parameters(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _parameter(name: str, is_required: bool, kind: str) -> str:
-    return f"{on_one_line(name, _PARAMETER_CHARS)}{'' if is_required else '?'}: {kind}"
+    return f"{_named_field(name)}{'' if is_required else '?'}: {kind}"
+
+
+def _named_field(name: str) -> str:
+    """In quotation marks if it could be taken for anything but a name."""
+    shown = on_one_line(name, _PARAMETER_CHARS)
+    return shown if shown.isidentifier() else f'"{shown.replace(chr(34), chr(39))}"'
 
 
 def _required_first(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> list[tuple[str, bool]]:
@@ -154,7 +158,7 @@ def _named_type(schema: Any, definitions: Mapping[str, Any], depth: int = _DEPTH
     if properties and isinstance(title, str) and _TYPE_NAME.fullmatch(title):
         return title
     if properties:
-        names = [on_one_line(name, _PARAMETER_CHARS) for name in [*properties][:_FIELDS_SHOWN]]
+        names = [_named_field(name) for name in [*properties][:_FIELDS_SHOWN]]
         return "{" + ", ".join([*names, "..."] if len(properties) > len(names) else names) + "}"
     return _type(stated, definitions, depth - 1)
 
@@ -189,7 +193,8 @@ def _literal(value: Any) -> str:
 
 
 def _named(kind: Any) -> str:
-    return _SHORT.get(kind, on_one_line(kind, _LITERAL_CHARS)) if isinstance(kind, str) else "any"
+    shown = _SHORT.get(kind, kind) if isinstance(kind, str) else "any"
+    return shown if _TYPE_NAME.fullmatch(shown) else "any"
 
 
 def on_one_line(text: str, max_chars: int) -> str:

@@ -115,7 +115,9 @@ class Gateway:
         self._configured = ConfiguredUpstreams(settings, self.declared, s, self.program_tools.names())
         chosen = self._configured.chosen
         self.own_lists = OwnLists()
-        self.catalog = chosen.catalog(self.registry, self._why_missing, self.own_lists, tools_used_most(s.state))
+        self.catalog = chosen.catalog(
+            self.registry, self._why_missing, self.own_lists, tools_used_most(s.state, settings)
+        )
         self.lists = lists = ClientLists(self.catalog, lambda: self.on_demand.resource_catalogs.made)
         self.watched_settings = watched_settings(
             as_loaded, s, self._configured, self.program_tools, claude_files, self._use_choice, lists.forget_resources

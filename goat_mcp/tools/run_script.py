@@ -17,7 +17,7 @@ from goat_mcp.calls.permissions.approval import DECISION, DENY
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext, no_progress, nothing_afterwards
 from goat_mcp.core.elicitation import Answer, Form, Reply
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.names import RUN_SCRIPT
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
@@ -25,8 +25,7 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.processes.computing.script_sandbox import CallFailed, Function, ScriptSandbox
 
-MAX_SCRIPT_CHARS = 100_000
-MAX_ARGUMENTS_CHARS = 4 * 1024 * 1024
+MAX_SCRIPT_CHARS = 50_000
 RESULT_CHARS = 1_000_000
 """Of one tool's result inside a script (`output.max_chars` is for what a model reads)."""
 AT_A_TIME = 8
@@ -85,10 +84,13 @@ class RunScript(
         functions: dict[str, Function] = {
             name: partial(calls.make, tool) for name, tool in self.functions_of(ctx).items()
         }
-        outcome = await self.sandbox.run(input.script, functions)
-        shown = _shown(outcome.value, outcome.printed)
-        text = "\n".join(part for part in (outcome.printed.rstrip("\n"), shown) if part)
-        return text_result(text or "(the script printed nothing and has no last value)", facts={"calls": calls.made})
+        # Without its own permit: a script that waited for others with one would block them.
+        with ctx.while_elsewhere(self.spec):
+            outcome = await self.sandbox.run(input.script, functions)
+        text = "\n".join(part for part in (outcome.printed.rstrip("\n"), outcome.value or "") if part)
+        notices = [] if outcome.has_value else ["its last value is not shown; print what you need"]
+        text = text or "(the script printed nothing and has no last value)"
+        return text_result(text, facts={"calls": calls.made}, notices=notices)
 
 
 class _Calls:
@@ -106,16 +108,13 @@ class _Calls:
 
     async def make(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """The data of its result. Raises `CallFailed`, with the error's code first."""
-        arguments = _plain(arguments)
         if self.made >= self._max_calls:
             raise CallFailed(f"{ErrorCode.TOO_LARGE}: a script makes {self._max_calls} calls at most (code.max_calls)")
         self.made += 1
         async with self._slots:
             if self._is_stopped:
                 raise CallFailed(f"{ErrorCode.CANCELLED}: not run: a call before it was refused, and all that follows")
-            # Without its own permit: a script that waited for others with one would block them.
-            with self._ctx.while_elsewhere():
-                result, stops = await self._call(tool, arguments, self._inner())
+            result, stops = await self._call(tool, arguments, self._inner())
         self._is_stopped = self._is_stopped or stops  # one that ran beside it changes nothing of that
         if result.is_error:
             raise CallFailed(f"{result.error_code or ErrorCode.TOOL}: {_message(result)}")
@@ -147,17 +146,6 @@ class _Calls:
             return answer
 
 
-def _plain(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Arguments as JSON has them: whatever else a script may hold is refused."""
-    try:
-        text = json.dumps(arguments, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise CallFailed(f"{ErrorCode.INPUT}: arguments are JSON data: {str(problem)[:200]}") from None
-    if len(text) > MAX_ARGUMENTS_CHARS:
-        raise CallFailed(f"{ErrorCode.TOO_LARGE}: arguments of {len(text)} characters; {MAX_ARGUMENTS_CHARS} at most")
-    return json.loads(text)
-
-
 def _data(result: ToolResult) -> Any:
     structured = result.wire().get("structuredContent")
     if structured is not None:
@@ -173,17 +161,3 @@ def _data(result: ToolResult) -> Any:
 
 def _message(result: ToolResult) -> str:
     return result.text.removesuffix(f"\n[{result.error_code}]")
-
-
-def _shown(value: Any, printed: str) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise ToolError(
-            ErrorCode.TOOL,
-            f"the script's last value cannot be shown: {str(problem)[:200]}",
-            "Print what you need of it.",
-            output=printed,
-        ) from None

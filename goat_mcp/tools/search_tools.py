@@ -30,7 +30,7 @@ class SearchToolsInput(ToolInput):
     text_fields: ClassVar[frozenset[str]] = frozenset({"query"})
 
     query: str = Field(max_length=MAX_QUERY_CHARS)
-    limit: Annotated[int, Field(ge=1, le=MOST_FOUND)] = MOST_FOUND
+    limit: Annotated[int, Field(ge=1)] = MOST_FOUND
     server: str | None = None
 
 
@@ -60,13 +60,14 @@ class SearchTools(
 
         server = (input.server or "").removeprefix(UPSTREAM_PREFIX)
         lists_names = not input.query.strip() and bool(server)
-        limit = _NAMES_LISTED if lists_names else input.limit
+        most = min(input.limit, MOST_FOUND)
+        limit = _NAMES_LISTED if lists_names else most
         found = await self.search.find(input.query, ctx, limit=limit, server=server)
         if server and server not in found.servers:
             raise ToolError(
                 ErrorCode.NOT_FOUND,
                 f"no server {cut_middle(server, _SHOWN_CHARS)!r} has tools here",
-                f"There are {names_text(found.servers)}." if found.servers else "No server has tools now.",
+                f"Servers: {names_text(found.servers)}." if found.servers else "No server has tools now.",
             )
         facts: dict[str, Any] = {"tools": [], "total": found.total, "searched": found.searched}
         if not found.tools:
@@ -74,7 +75,7 @@ class SearchTools(
             servers = names_text(found.servers) or "none"
             text = f"No tool fits {quoted!r}, of {found.searched} searched. Servers: {servers}."
             return text_result(text, facts=facts)
-        facts["tools"] = found_facts(found.tools[: input.limit])
+        facts["tools"] = found_facts(found.tools[:most])
         if lists_names:
             return text_result(names_text([spec.name for spec in found.tools]), facts=facts)
         more = f"the best of {found.total} that fit; if none does, say it in other words or name a server"

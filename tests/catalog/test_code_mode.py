@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.catalog.script_functions import function_names
+from goat_mcp.gateway.build import tools
 from goat_mcp.settings.settings import BrokenSettings
 from tests.tool_doubles import FakeTool, fake, spec
 from tests.tools.script_gateway import CALLER, Scripts, scripts
@@ -81,3 +82,37 @@ def test_a_name_never_takes_that_of_another_tool() -> None:
 
 def test_meta_tools_and_scripts_are_no_functions() -> None:
     assert function_names(spec(name, toolset=name) for name in ("meta", "apps", "code")) == {}
+
+
+async def test_a_tool_with_the_name_of_a_function_of_pythons_own_has_another_in_scripts(tmp_path: Path) -> None:
+    async with scripts(tmp_path, upstream("len"), catalog=CODE) as s:
+        described = await s.gateway.call("describe_tool", {"name": "len"}, CALLER)
+        assert await s.text("[len('four'), await len_()]") == '[4, "done"]'
+
+    assert json.loads(described.text)["functionInScripts"] == "len_"
+
+
+async def test_tools_that_are_for_documents_alone_are_no_functions(tmp_path: Path) -> None:
+    meta = {"ui": {"resourceUri": "ui://it/page", "visibility": ["app"]}}
+    hidden = FakeTool(replace(spec("mcp__it__hidden"), toolset="upstream", meta=meta))
+    async with scripts(tmp_path, hidden, catalog=CODE) as s:
+        assert "NameError" in await s.failure("await mcp__it__hidden()")
+
+    assert hidden.calls == []
+
+
+async def test_without_the_extra_the_mode_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_installed(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(tools, "find_spec", not_installed)
+
+    with pytest.raises(BrokenSettings, match=r"catalog\.mode: code needs the extra `code`"):
+        async with scripts(tmp_path, catalog=CODE):
+            pass
+
+
+async def test_where_run_script_is_denied_tools_are_called_one_by_one(tmp_path: Path) -> None:
+    catalog = {**CODE, "deny": ["run_script"]}
+    async with scripts(tmp_path, upstream("mcp__it__echo"), catalog=catalog) as s:
+        assert {"search_tools", "call_tool"} <= set(listed(s))

@@ -11,7 +11,9 @@ from goat_mcp.catalog.catalog import MOST_USED, MOST_USED_TOKENS, Catalog
 from goat_mcp.catalog.filter import CatalogFilter, CatalogMode, CatalogProfile, DeferredListing, token_cost
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import RUN_SCRIPT
 from goat_mcp.core.rights import Rights
+from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from tests.tool_doubles import FakeTool, fake, spec
 
 META_NAMES = tuple(spec.name for spec in meta_contracts())
@@ -132,7 +134,7 @@ def test_D21_the_ten_that_are_used_most_are_listed_and_found_all_the_same() -> N
     assert len(catalog.searched()) == 14
 
 
-def test_D21_what_is_used_most_is_listed_as_long_as_it_costs_little() -> None:
+def test_D21_what_is_used_most_is_listed_unless_it_costs_too_much() -> None:
     large = of_server("large")
     large = FakeTool(replace(large.spec, description="word " * MOST_USED_TOKENS))
     registry = registry_of(of_server("find"), large, of_server("move"))
@@ -140,7 +142,7 @@ def test_D21_what_is_used_most_is_listed_as_long_as_it_costs_little() -> None:
 
     catalog = Catalog(registry, deferral=DeferredListing("search"), most_used=lambda: used)
 
-    assert listed(catalog) == [*OWN, *META_NAMES, "mcp__files__find"]
+    assert listed(catalog) == [*OWN, *META_NAMES, "mcp__files__find", "mcp__files__move"]
 
 
 @pytest.mark.parametrize("mode", ["code", "full"])
@@ -150,7 +152,10 @@ def test_D21_where_nothing_is_searched_or_scripts_call_the_rest_nobody_asks_what
     def never() -> list[str]:
         raise AssertionError("the record of calls was read")
 
-    catalog = Catalog(registry_of(of_server("find")), deferral=DeferredListing(mode), most_used=never)
+    registry = registry_of(of_server("find"))
+    registry.replace_source("code", [FakeTool(spec(RUN_SCRIPT, toolset="code"))])
+    filter = CatalogFilter(toolsets=(*DEFAULT_TOOLSETS, "code"))
+    catalog = Catalog(registry, filter, deferral=DeferredListing(mode), most_used=never)
 
     assert ("mcp__files__find" in listed(catalog)) is (mode == "full")
 
@@ -166,3 +171,9 @@ def test_D21_a_profile_lists_of_them_what_it_has() -> None:
 
     assert "mcp__files__find" in listed(catalog)
     assert not any(name.startswith("mcp__") for name in listed(catalog.of(Rights(profiles=("narrow",)))))
+
+
+def test_D21_without_the_tool_that_runs_scripts_the_mode_for_scripts_is_search() -> None:
+    catalog = Catalog(registry_of(of_server("find")), deferral=DeferredListing("code"))
+
+    assert listed(catalog) == [*OWN, *META_NAMES]

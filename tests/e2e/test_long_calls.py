@@ -389,3 +389,16 @@ async def test_goat_mcp_call_waits_for_the_result_itself(tmp_path: Path) -> None
             assert await process.wait() == 0
 
     assert said.decode().splitlines()[0] == "done"
+
+
+async def test_a_script_that_takes_long_is_a_task_and_waits_for_its_own_calls(tmp_path: Path) -> None:
+    """Design D20: the script gets the result of a long call, and its client the id of a task."""
+    script = {"script": "print('begun')\nawait mcp__up__slow()"}
+    async with served(tmp_path, "old_stdio", PYTHON[0], "stdio", "--toolset", "code") as client:
+        task = task_of(await client.call_tool("run_script", script))
+        (tmp_path / "go").touch()
+        ended = await client.call_tool("TaskOutput", {"task_id": task})
+
+    header, said = ended.content
+    assert isinstance(header, types.TextContent) and header.text.startswith(f"Task {task}: completed, ")
+    assert isinstance(said, types.TextContent) and said.text == 'begun\n{"answer": 42}'

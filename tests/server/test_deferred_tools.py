@@ -284,7 +284,7 @@ async def test_DEF_2_a_search_of_a_server_that_is_not_there_names_those_that_are
         answer = await client.call_tool("search_tools", {"query": "echo", "server": "god"})
         nothing = await client.call_tool("search_tools", {"query": "zebra"})
 
-    assert answer.is_error and "There are good." in text_of(answer)
+    assert answer.is_error and "Servers: good." in text_of(answer)
     assert text_of(nothing) == "No tool fits 'zebra', of 9 searched. Servers: good."
 
 

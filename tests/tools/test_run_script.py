@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block, text_result
+from goat_mcp.processes.computing import script_text
 from tests.tool_doubles import FakeTool, spec
 from tests.tools.script_gateway import scripts
 
@@ -151,3 +153,49 @@ async def test_a_call_that_the_script_did_not_wait_for_ends_with_it(tmp_path: Pa
         with anyio.fail_after(10):
             assert await s.text("endless()\nawait quick()\n5") == "5"
         assert s.gateway.pipeline.slots.running() == 0
+
+
+async def test_sleep_takes_as_long_as_it_says(tmp_path: Path) -> None:
+    async with scripts(tmp_path, code={"timeout_s": 2}) as s:
+        began_s = time.monotonic()
+        await s.text("import asyncio\nawait asyncio.sleep(1.5)")
+
+    assert time.monotonic() - began_s >= 1.5
+
+
+async def test_a_memory_error_of_the_scripts_own_is_no_limit(tmp_path: Path) -> None:
+    async with scripts(tmp_path) as s:
+        assert "line 1: MemoryError: mine" in await s.failure("raise MemoryError('mine')")
+
+
+async def test_a_script_that_only_the_sandbox_can_read_runs_and_says_that_its_value_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(script: str) -> None:
+        raise SyntaxError(script)
+
+    monkeypatch.setattr(script_text.ast, "parse", unreadable)
+    async with scripts(tmp_path) as s:
+        text = await s.text("print(1)\n2")
+
+    assert text.startswith("1") and "its last value is not shown" in text
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ("1, 2", "[1, 2]"),
+        ("x = 3; x", "3"),
+        ("'é' + 'ü'  # ends with a comment", "éü"),
+        ("(\n    1\n    + 2\n)", "3"),
+        ("[(a := 2), a]", "[2, 2]"),
+        ('"""of two\nlines"""', "of two\nlines"),
+        ("{1, 2} == {2, 1}", "true"),
+        ("{1}", "{1}"),
+        ("x = 1", "(the script printed nothing and has no last value)"),
+        ("# nothing", "(the script printed nothing and has no last value)"),
+    ],
+)
+async def test_the_last_value_is_shown_whatever_stands_around_it(tmp_path: Path, script: str, shown: str) -> None:
+    async with scripts(tmp_path) as s:
+        assert await s.text(script) == shown

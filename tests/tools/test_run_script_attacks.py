@@ -15,6 +15,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import text_result
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.processes.computing import script_sandbox
 from tests.tool_doubles import FakeTool, fake, spec
 from tests.tools.script_gateway import CALLER, Scripts, scripts
 
@@ -132,8 +133,56 @@ async def test_ten_thousand_calls_at_once_are_max_calls(tmp_path: Path) -> None:
     async with scripts(tmp_path, echo, code={"max_calls": 50}) as s:
         await s.failure("import asyncio\nawait asyncio.gather(*[echo(n=n) for n in range(10_000)])")
         assert await goes_on(s)
+        made = len(echo.calls)
+        one = "async def one(n):\n    try:\n        await echo(n=n)\n    except RuntimeError:\n        pass\n"
+        await s.run(f"import asyncio\n{one}await asyncio.gather(*[one(n) for n in range(1_000)])")
 
-    assert len(echo.calls) <= 50
+    assert made <= 50
+    assert len(echo.calls) - made == 50
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "s = 'x' * 1_000_000\n[s] * 1_000",
+        "s = 'x' * 1_000_000\n[s] * 20",
+        "s = 'x' * 1_000_000\nawait echo(a=[s] * 1_000)",
+        "s = 'x' * 1_000_000\nawait echo(a=[s] * 20)",
+        "a = ['x' * 1_000]\nfor _ in range(30):\n    a = [a, a]\na",
+        "s = 'x' * 1_000_000\nraise ValueError(s * 20)",
+    ],
+)
+async def test_what_is_huge_is_refused_in_the_sandbox_and_does_not_reach_the_server(
+    tmp_path: Path, script: str
+) -> None:
+    echo = fake("echo")
+    server = psutil.Process()
+    async with scripts(tmp_path, echo) as s:
+        before = server.memory_info().rss
+        with anyio.fail_after(30):
+            text = await s.failure(script)
+        grown = server.memory_info().rss - before
+
+        assert await goes_on(s)
+    assert len(text) < 40_000 and echo.calls == []
+    assert "E_TOO_LARGE" in text or "ValueError" in text
+    assert grown < 200_000_000
+
+
+async def test_no_more_scripts_run_at_a_time_than_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script_sandbox, "AT_A_TIME", 1)
+    texts: list[str] = []
+    async with scripts(tmp_path) as s:
+
+        async def one() -> None:
+            texts.append((await s.run("import asyncio\nawait asyncio.sleep(0.5)\n'ran'")).text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one)
+            group.start_soon(one)
+        assert await goes_on(s)
+
+    assert sorted(text.splitlines()[0] for text in texts) == ["1 scripts are running", "ran"]
 
 
 async def test_a_denied_tool_is_denied_in_a_script_too(tmp_path: Path) -> None:

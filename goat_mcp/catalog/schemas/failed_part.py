@@ -26,8 +26,9 @@ def failed_part(schema: Mapping[str, Any], fields: Iterable[str]) -> str:
     shown: list[str] = []
     left = MAX_PART_CHARS - len('{, "...": "+10000 more"}')
     for name in names:
-        part = f"{_json(name)}:{_json(_trimmed(known[name], [_MAX_NODES]))}"
-        if len(part) > left // 2 or '"$ref"' in part:
+        nodes_left = [_MAX_NODES]
+        part = f"{_json(name)}:{_json(_trimmed(known[name], nodes_left))}"
+        if nodes_left[0] < 0 or len(part) > left // 2 or '"$ref"' in part:
             part = f"{_json(name)}:{_json(short_type(known[name], schema))}"
         left -= len(part) + 1
         if left < 0:
@@ -42,13 +43,17 @@ def _trimmed(node: Any, nodes_left: list[int]) -> Any:
     """Without what says nothing of the value, and with short descriptions. A large one is cut off: it is not shown."""
     nodes_left[0] -= 1
     if nodes_left[0] < 0:
-        return "x" * MAX_PART_CHARS
+        return None
+    if isinstance(node, str):
+        return node[:MAX_PART_CHARS]
     if isinstance(node, list):
         return [_trimmed(one, nodes_left) for one in cast("list[Any]", node)[:_MAX_NODES]]
     if not isinstance(node, Mapping):
         return node
     kept: dict[str, Any] = {}
     for key, value in cast("Mapping[str, Any]", node).items():
+        if nodes_left[0] < 0:
+            break
         if key in _SAYS_NOTHING and not isinstance(value, Mapping):
             continue
         if key == "description" and isinstance(value, str):
@@ -63,4 +68,6 @@ def _short(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """On one line: what stands in a schema cannot begin a line of ours."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)

@@ -71,7 +71,7 @@ class Parameters:
             new = [(name, _unknown(name, self._properties)) for name in ready if self._is_misspelled(name)]
             problems += [problem for problem in new if problem not in problems]
             shown = [(_on_one_line(where), _on_one_line(what)) for where, what in problems]
-            raise input_error(shown, _on_one_line(failed_part(self._schema, self._concerned(problems, arguments))))
+            raise input_error(shown, failed_part(self._schema, self._concerned(problems, ready)))
         return ready
 
     def _ready(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
@@ -92,10 +92,11 @@ class Parameters:
                     problems.append((given, "holds a number that is too large, or none"))
         return ready
 
-    def _concerned(self, problems: Sequence[Problem], arguments: Mapping[str, Any]) -> Sequence[str]:
+    def _concerned(self, problems: Sequence[Problem], ready: Mapping[str, Any]) -> Sequence[str]:
         """The fields that are missing, then those in which something is wrong."""
-        missing = [name for name in self._required if isinstance(name, str) and name not in arguments]
-        return [*missing, *(where.partition(".")[0] for where, _ in problems)]
+        missing = [name for name in self._required if isinstance(name, str) and name not in ready]
+        wrong = [name for where, _ in problems for name in self._properties if f"{where}.".startswith(f"{name}.")]
+        return [*missing, *wrong]
 
     def _is_misspelled(self, name: str) -> bool:
         return name not in self._properties and bool(did_you_mean(name, self._properties, most=1))

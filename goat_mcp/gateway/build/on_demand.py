@@ -241,7 +241,7 @@ class OnDemand:
     ) -> tuple[ToolResult, bool]:
         from goat_mcp.calls.pipeline import CallRequest
 
-        outcome = await self._call_all([CallRequest(name, arguments, ctx)])
+        outcome = await self._call_all([CallRequest(name, arguments, ctx, to_the_end=True)])
         return outcome.results[0], outcome.stopped_by is not None
 
     def commands_run_unasked(self, session_key: str, principal: str) -> bool:

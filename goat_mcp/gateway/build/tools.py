@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from goat_mcp.catalog.builtin_contracts import LazyTool, app_contracts, builtin_contracts, meta_contracts
@@ -122,8 +123,13 @@ class ToolSelection:
         chosen = self._chosen
         toolsets, also_on = self._split(chosen.toolsets, "catalog.toolsets")
         toolsets = _with_teams(toolsets)
-        if chosen.mode == "code" and "code" not in toolsets:
-            toolsets = (*toolsets, "code")
+        if chosen.mode == "code":
+            if find_spec("pydantic_monty") is None:
+                raise BrokenSettings(
+                    "catalog.mode: code needs the extra `code` of goat-mcp, which is not installed",
+                    "Install it with: pip install 'goat-mcp[code]', or choose another mode.",
+                )
+            toolsets = toolsets if "code" in toolsets else (*toolsets, "code")
         if chosen.allow is None and not chosen.deny and not chosen.presets and not self._for_many:
             return CatalogFilter(toolsets=toolsets, also_on=also_on)
         from goat_mcp.catalog.presets import BrokenSelection

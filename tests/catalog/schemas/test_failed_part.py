@@ -47,3 +47,12 @@ def test_DEF_2_it_is_at_most_300_tokens_and_counts_what_does_not_fit() -> None:
 @given(SCHEMAS, st.lists(st.sampled_from(["a", "b", "result"])))
 def test_DEF_2_any_schema_has_a_bounded_part(schema: dict[str, Any], fields: list[str]) -> None:
     assert len(failed_part(schema, fields)) <= MAX_PART_CHARS
+
+
+def test_DEF_2_what_is_unreadable_neither_makes_it_longer_nor_begins_a_line() -> None:
+    schema = {"properties": {"a": {**TEXT, "description": "\U000e0041" * 150, "pattern": "x\n[E_INPUT]\u2028"}}}
+
+    part = failed_part(schema, ["a"])
+
+    assert len(part) <= MAX_PART_CHARS and part.isprintable()
+    assert json.loads(part)["a"]["pattern"] == "x\n[E_INPUT] "
