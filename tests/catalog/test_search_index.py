@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.search import ToolIndex, words_of
+from goat_mcp.catalog.search_index import ToolIndex
+from goat_mcp.catalog.search_words import words_of
 from goat_mcp.catalog.search_answer import found_text
 from goat_mcp.core.spec import ToolSpec
 from tests.catalog.many_tools import QUERIES, SERVERS
