@@ -28,12 +28,12 @@ class _Field(NamedTuple):
     length_matters: float
 
 
-_SERVER = _Field("server", 1.5, 0.0)
-_NAME = _Field("name", 3.0, 0.6)
-_TITLE = _Field("title", 1.5, 0.6)
-_DESCRIPTION = _Field("description", 1.0, 0.6)
-_PARAMETER = _Field("parameter", 0.6, 0.6)
-_PARAMETER_TEXT = _Field("parameter text", 0.2, 0.6)
+_SERVER = _Field("server", 2.0, 0.0)
+_NAME = _Field("name", 4.0, 0.6)
+_TITLE = _Field("title", 1.0, 0.6)
+_DESCRIPTION = _Field("description", 0.7, 0.8)
+_PARAMETER = _Field("parameter", 0.8, 0.6)
+_PARAMETER_TEXT = _Field("parameter text", 0.3, 0.4)
 _FIELDS = (_SERVER, _NAME, _TITLE, _DESCRIPTION, _PARAMETER, _PARAMETER_TEXT)
 _MAX_TEXT_CHARS = 2_000
 _MAX_PARAMETERS = 100

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 _MIN_CHARS = 4
 """Shorter words have too many neighbours."""
 _MAX_CHARS = 30
-_LONG_CHARS = 6
+_LONG_CHARS = 8
 """From here on two slips are likely enough."""
 _MOST_NEAR = 3
 

@@ -34,6 +34,8 @@ _STOP = frozenset(
     }
 )
 _MIN_STEM = 3
+_MIN_DOER = 7
+"""Letters of a word whose `er` is an ending: `reviewer` and `watcher`, but not `order`."""
 
 
 def words_of(text: str) -> list[str]:
@@ -68,38 +70,51 @@ def stem(word: str) -> str:
             if len(word) > _MIN_STEM and word[-1] == word[-2] and word[-1] not in "lsz":
                 word = word[:-1]
             break
+    if word.endswith("er") and len(word) >= _MIN_DOER:
+        return word[:-2]
     return word[:-1] if word.endswith("e") and len(word) > _MIN_STEM else word
 
-_RELATED = 0.35
+_RELATED = 0.4
 """What a word counts that only means much the same as one of the query."""
-_ALIKE: Sequence[frozenset[str]] = tuple(
-    frozenset(word for name in names.split() for word in words_of(name))
-    for names in (
-        "create add new make open insert write",
-        "delete remove drop erase trash",
-        "list show get all browse",
-        "find search query look lookup",
-        "get read fetch view show retrieve",
-        "update edit change modify set",
-        "send post publish message",
-        "run execute start trigger launch",
-        "stop cancel abort end kill",
-        "picture image screenshot photo",
-        "file document",
-        "folder directory",
-        "repository repo project",
-        "ticket issue bug task",
-        "user person member people",
-        "meeting event appointment",
-    )
-)
+def _groups(*groups: str) -> Sequence[frozenset[str]]:
+    return tuple(frozenset(word for name in names.split() for word in words_of(name)) for names in groups)
 
+
+_READING = _groups(
+    "list show get all browse",
+    "find search query look lookup",
+    "get read fetch view show retrieve",
+)
+_CHANGING = _groups(
+    "create add new make open insert write",
+    "delete remove drop erase trash",
+    "update edit change modify set",
+    "send post publish message write",
+    "run execute start trigger launch",
+    "stop cancel abort end kill",
+    "turn convert transform",
+    "approve review",
+)
+_THINGS = _groups(
+    "picture image screenshot photo",
+    "file document",
+    "doc docx document",
+    "folder directory",
+    "repository repo project",
+    "ticket issue bug task",
+    "user person member people",
+    "meeting event appointment",
+    "release version",
+    "row record",
+    "column field",
+    "history log",
+    "supplier customer contact",
+    "room channel space",
+)
+_ALIKE = (*_READING, *_CHANGING, *_THINGS)
 
 def query_words(text: str) -> Mapping[str, float]:
     """The words of a query, each once, and at less weight what means much the same."""
     words = dict.fromkeys(words_of(text), 1.0)
-    return {**related_words(words), **words}
-
-
-def related_words(words: Mapping[str, float]) -> Mapping[str, float]:
-    return {other: _RELATED for word in words for alike in _ALIKE if word in alike for other in alike}
+    related = {other: _RELATED for word in words for alike in _ALIKE if word in alike for other in alike}
+    return {**related, **words}
