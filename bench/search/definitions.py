@@ -8,11 +8,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
-from mcp import StdioServerParameters
-from mcp.client import Client
+from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from bench.search.servers import INSTALLED, Server
@@ -69,11 +68,17 @@ async def _ask(server: Server) -> Sequence[Mapping[str, Any]]:
         launch = StdioServerParameters(command=str(server.command), args=args, env=env, cwd=home)
         with (home / "errors").open("w+") as errors, anyio.fail_after(_LISTED_WITHIN_S):
             async with Client(stdio_client(launch, errlog=errors), mode="legacy", cache=None) as client:
-                tools = (await client.list_tools()).tools
-                return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+                entries: list[Mapping[str, Any]] = []
+                cursor: str | None = None
+                while True:
+                    page = await client.list_tools(cursor=cursor)
+                    entries += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        return entries
 
 
 def _first_cause(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    if isinstance(error, BaseExceptionGroup):
+        return _first_cause(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     return f"{type(error).__name__}: {str(error)[:200]}"

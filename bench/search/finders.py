@@ -12,8 +12,8 @@ from typing import Any
 from bench.search.definitions import Definition
 from bench.search.score import Answer
 from bench.workbench import FASTMCP_PYTHON, script
-from goat_mcp.catalog.search_index import ToolIndex
 from goat_mcp.catalog.search_answer import MOST_FOUND, found_text
+from goat_mcp.catalog.search_index import ToolIndex
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
@@ -22,11 +22,11 @@ from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec, upstream_tool
 
 @dataclass(frozen=True)
 class Run:
-    """Answers in the order of the queries; `find_s` is how long finding took for each, None if it cannot be known."""
+    """Answers in the order of the queries. `find_s`: how long each took; only ours are timed, which run in here."""
 
     answers: Sequence[Answer]
-    build_s: float | None = None
-    find_s: Sequence[float] | None = None
+    build_s: float = 0.0
+    find_s: Sequence[float] = ()
 
 
 class _NoCalls:
@@ -68,6 +68,12 @@ def fastmcp(definitions: Sequence[Definition], queries: Sequence[str]) -> Run:
     named = {f"{one.server}_{one.entry['name']}": one for one in definitions}
     given = {"tools": [{**one.entry, "name": name} for name, one in named.items()], "queries": list(queries)}
     done = subprocess.run(
-        script("fastmcp_search", python=FASTMCP_PYTHON), input=json.dumps(given), capture_output=True, text=True, check=True
+        script("fastmcp_search", python=FASTMCP_PYTHON),
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return Run([Answer([named[name].label for name in found["names"]], found["text"]) for found in json.loads(done.stdout)])
+    return Run(
+        [Answer([named[name].label for name in found["names"]], found["text"]) for found in json.loads(done.stdout)]
+    )

@@ -13,7 +13,15 @@ from bench.search.servers import INSTALLED, Server
 _UV = INSTALLED / "uv" / "bin" / "uv"
 _AT_ONCE = 2
 # Scripts of packages would fetch browsers and the like, which no list of tools needs.
-_NPM = ("--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error")
+_NPM = (
+    "--ignore-scripts",
+    "--omit=dev",
+    "--omit=optional",
+    "--no-audit",
+    "--no-fund",
+    "--no-progress",
+    "--loglevel=error",
+)
 
 
 def install(servers: Iterable[Server]) -> None:

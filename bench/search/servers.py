@@ -18,7 +18,7 @@ INSTALLED = BENCH / "results" / "search"
 
 
 class Server(BaseModel):
-    """One server. `program` is the command that its package installs, `also` what it needs besides its own dependencies.
+    """One server. `program` is the command that its package installs, `also` what it needs besides its dependencies.
 
     `args` and `env` have made-up values for what it wants before it lists its tools: none of them is an account.
     `{home}` in `args` is a folder that is gone afterwards.
@@ -40,7 +40,7 @@ class Server(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """Where its package is installed, apart from all others: they disagree about the versions of what they share."""
+        """Where its package is installed, apart from all others: they disagree about versions of what they share."""
         return INSTALLED / self.registry / self.package.replace("/", "+")
 
     @property

@@ -34,7 +34,7 @@ async def main() -> None:
     async with Client(server) as client:  # pyright: ignore
         for query in given["queries"]:
             answer: Any = await client.call_tool("search_tools", {"query": query})  # pyright: ignore
-            text = "".join(block.text for block in answer.content)
+            text: str = "".join(block.text for block in answer.content)  # pyright: ignore
             found.append({"names": [one["name"] for one in json.loads(text)] if text else [], "text": text})
     json.dump(found, sys.stdout)
 

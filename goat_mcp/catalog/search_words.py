@@ -74,8 +74,11 @@ def stem(word: str) -> str:
         return word[:-2]
     return word[:-1] if word.endswith("e") and len(word) > _MIN_STEM else word
 
+
 _RELATED = 0.4
 """What a word counts that only means much the same as one of the query."""
+
+
 def _groups(*groups: str) -> Sequence[frozenset[str]]:
     return tuple(frozenset(word for name in names.split() for word in words_of(name)) for names in groups)
 
@@ -112,6 +115,7 @@ _THINGS = _groups(
     "room channel space",
 )
 _ALIKE = (*_READING, *_CHANGING, *_THINGS)
+
 
 def query_words(text: str) -> Mapping[str, float]:
     """The words of a query, each once, and at less weight what means much the same."""
