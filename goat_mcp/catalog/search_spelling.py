@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 _MIN_CHARS = 4
-"""Shorter words have too many neighbours."""
+"""Shorter words are too near to each other. One of three letters may have lost its fourth."""
 _MAX_CHARS = 30
 _LONG_CHARS = 8
 """From here on two slips are likely enough."""
@@ -19,20 +19,20 @@ class Spelling:
     def __init__(self, words: Iterable[str]) -> None:
         self._by_first: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for word in words:
-            if _MIN_CHARS - 1 <= len(word) <= _MAX_CHARS and word.isalpha():
+            if _MIN_CHARS <= len(word) <= _MAX_CHARS and word.isalpha():
                 self._by_first[word[0]].append((word, _letters(word)))
 
     def near(self, word: str) -> Sequence[str]:
         """The nearest few that `word` begins, or that it becomes with one slip, or two in a long word."""
-        if not _MIN_CHARS <= len(word) <= _MAX_CHARS or not word.isalpha():
+        if not _MIN_CHARS - 1 <= len(word) <= _MAX_CHARS or not word.isalpha():
             return ()
         letters, most = _letters(word), 2 if len(word) >= _LONG_CHARS else 1
         found: list[tuple[int, str]] = []
         for other, its_letters in self._by_first.get(word[0], ()):
-            if other.startswith(word):
+            if len(word) >= _MIN_CHARS and other.startswith(word):
                 found.append((1, other))
             elif abs(len(other) - len(word)) <= most and (letters ^ its_letters).bit_count() <= 2 * most:
-                slips = _slips(word, other)
+                slips = _slips(word, other, most)
                 if slips <= most:
                     found.append((slips, other))
         least = min(found, default=(0, ""))[0]
@@ -47,16 +47,21 @@ def _letters(word: str) -> int:
     return bits
 
 
-def _slips(one: str, other: str) -> int:
-    """How many letters were left out, added, replaced, or swapped with the next (optimal string alignment)."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
+def _slips(one: str, other: str, most: int) -> int:
+    """How many letters were left out, added, replaced, or swapped with the next (optimal string alignment).
+
+    Beyond `most` some larger number.
+    """
+    two_above: list[int] = []
+    above = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
-        before, above, row = row if i == 1 else before, row, [i]
-        two_above, before = before, above
+        row = [i]
         for j, its in enumerate(other, 1):
             cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != its))
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == its:
                 cost = min(cost, two_above[j - 2] + 1)
             row.append(cost)
-    return row[-1]
+        if min(row) > most:  # a swap reaches back two rows, but costs one itself
+            return most + 1
+        two_above, above = above, row
+    return above[-1]

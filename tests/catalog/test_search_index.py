@@ -95,15 +95,16 @@ def test_DEF_4_parameters_are_searched_too() -> None:
         ("calenndar", "a__calendar"),  # one too many
         ("elasticsaerhc", "a__elasticsearch"),  # two slips in a long word
         ("elastic", "a__elasticsearch"),  # the beginning of a word
+        ("jra", "jira__show"),  # so short that only a letter may be missing
     ],
 )
 def test_DEF_4_a_word_that_no_tool_has_finds_its_neighbours(query: str, found: str) -> None:
-    names = ["a__search_pages", "grafana__show", "a__calendar", "a__elasticsearch"]
+    names = ["a__search_pages", "grafana__show", "a__calendar", "a__elasticsearch", "jira__show"]
 
     assert best(ToolIndex([tool(name) for name in names]), query) == [found]
 
 
-@pytest.mark.parametrize("query", ["tonic", "fine", "sendings off", "aaa", "bend"])
+@pytest.mark.parametrize("query", ["tonic", "fine", "sendings off", "aaa", "bend", "top", "fin"])
 def test_DEF_4_a_word_that_is_known_or_far_from_all_is_left_as_it_is(query: str) -> None:
     index = ToolIndex([tool("a__topic"), tool("a__tonic"), tool("a__final"), tool("a__send"), tool("a__aab")])
 
