@@ -219,6 +219,10 @@ class Catalog:
         self._refresh()
         return self._searched
 
+    def most_used(self) -> Sequence[str]:
+        """The canonical names of the tools that were used most before the start."""
+        return self._most_used()
+
     def listed(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
         """The tools of the list that these rights permit; all of them if the rights name the tools."""
         self._refresh()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.search import ToolIndex
 from goat_mcp.catalog.search_answer import MAX_ANSWER_CHARS, found_facts, found_text, names_text, purpose
+from goat_mcp.catalog.search_index import ToolIndex
 from goat_mcp.core.spec import ToolSpec
 from tests.catalog.many_tools import QUERIES
 from tests.catalog.test_search_index import many_tools, tool

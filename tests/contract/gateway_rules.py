@@ -918,8 +918,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "DEF-4",
-        "Search ranks by words of names, titles, descriptions and parameters, and finds what people ask for.",
-        "catalog/search",
+        "Search ranks by words of servers, names, titles, descriptions and parameters, and finds what people ask for, "
+        "mistyped or cut short.",
+        "catalog/search catalog/search_index catalog/search_words catalog/search_spelling",
         "catalog/test_search_index.py::test_DEF_4_*",
     ),
     _rule(
