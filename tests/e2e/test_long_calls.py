@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 import subprocess
 import time
@@ -28,9 +29,21 @@ pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 ERAS = {"old": "legacy", "new": "2026-07-28"}
 AFTER_S = 0.5
 BOUND_S = 60.0
-every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
 every_python = pytest.mark.parametrize("kind", PYTHON, ids=str)
-every_upstream = pytest.mark.parametrize("upstream", ["old_stdio", "old_http", "new_stdio", "new_http"])
+UPSTREAMS = ("old_stdio", "old_http", "new_stdio", "new_http")
+TRANSPORTS = ("stdio", "http")
+every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
+
+
+def crossed(*upstreams: str) -> pytest.MarkDecorator:
+    """Each upstream, transport and client: `make test` has half of them, in which each two meet."""
+    ways = itertools.product(enumerate(upstreams), enumerate(TRANSPORTS), enumerate(PYTHON))
+    cells = [
+        pytest.param(kind, transport, upstream, id=f"{kind}-{transport}-{upstream}", marks=[pytest.mark.full] * odd)
+        for (u, upstream), (t, transport), (k, kind) in ways
+        for odd in [(u + t + k) % 2]
+    ]
+    return pytest.mark.parametrize(("kind", "transport", "upstream"), cells)
 
 
 @contextmanager
@@ -95,9 +108,7 @@ async def seen(path: Path) -> None:
             await anyio.sleep(0.01)
 
 
-@every_upstream
-@every_transport
-@every_python
+@crossed(*UPSTREAMS)
 async def test_a_call_that_takes_long_is_answered_with_a_task_that_has_its_whole_result(
     tmp_path: Path, kind: Kind, transport: str, upstream: str
 ) -> None:
@@ -123,9 +134,7 @@ async def test_a_call_that_takes_long_is_answered_with_a_task_that_has_its_whole
     assert not (tmp_path / "cancelled").exists()
 
 
-@every_upstream
-@every_transport
-@every_python
+@crossed(*UPSTREAMS)
 async def test_stopping_the_task_cancels_the_call_at_the_upstream(
     tmp_path: Path, kind: Kind, transport: str, upstream: str
 ) -> None:
@@ -237,9 +246,7 @@ async def test_the_time_limit_of_the_upstream_holds_for_the_task(tmp_path: Path)
     assert ended.is_error and "[E_TIMEOUT]" in text(ended) and "did not answer within 2 s" in text(ended)
 
 
-@every_transport
-@every_python
-@pytest.mark.parametrize("upstream", ["old_stdio", "new_stdio"])
+@crossed("old_stdio", "new_stdio")
 async def test_what_an_upstream_asks_in_the_background_is_refused_at_once(
     tmp_path: Path, kind: Kind, transport: str, upstream: str
 ) -> None:
@@ -259,9 +266,7 @@ async def test_what_an_upstream_asks_in_the_background_is_refused_at_once(
     assert "the call goes on in the background, where nobody can be asked" in text(ended)
 
 
-@every_transport
-@every_python
-@pytest.mark.parametrize("upstream", ["old_stdio", "new_stdio"])
+@crossed("old_stdio", "new_stdio")
 async def test_a_call_that_waits_for_a_person_becomes_a_task_only_after_the_answer(
     tmp_path: Path, kind: Kind, transport: str, upstream: str
 ) -> None:

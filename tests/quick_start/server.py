@@ -16,8 +16,11 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from goat_mcp.cli.resident.preloading import preload
+from goat_mcp.gateway.build import manifests
 from tests.quick_start import login_path
 
 _MODULES_OF_TEST_SERVERS = ("mcp.server.lowlevel", "mcp.server.stdio", "mcp.server.mcpserver", "uvicorn")
@@ -37,6 +40,10 @@ class Request:
 def main(address: str) -> None:
     gc.disable()
     _import_everything()
+    # Forks find done what each of them would do first. What is returned stays, as in the resident process.
+    kept = preload()
+    manifests.shipped = cache(manifests.shipped)
+    manifests.shipped()
     login_path.ask_once(ahead=True)
     gc.collect()
     gc.freeze()
@@ -47,6 +54,7 @@ def main(address: str) -> None:
         print("ready", flush=True)
         run = _Forks(listener).serve()
     run()
+    del kept
 
 
 def _import_everything() -> None:

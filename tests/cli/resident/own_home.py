@@ -22,6 +22,7 @@ from tests.e2e.wire import Wire
 from tests.resident_processes import residents_below
 
 WARM_WITHIN_S = 60.0
+SOCKET_WITHIN_S = 5.0
 RESIDENT = "resident"
 
 
@@ -74,6 +75,14 @@ class Home:
                     yield wire
                     return
             assert time.monotonic() < ends_at_s, how
+            self._await_socket()
+
+    def _await_socket(self) -> None:
+        """Until a resident process listens, which takes it a second of computing: each start before that would be one
+        more server that imports everything beside it."""
+        ends_at_s = time.monotonic() + SOCKET_WITHIN_S
+        time.sleep(POLL_S)
+        while time.monotonic() < ends_at_s and not any(self.sockets.glob("*.sock")):
             time.sleep(POLL_S)
 
     def warm(self) -> int:
