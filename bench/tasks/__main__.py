@@ -1,8 +1,9 @@
 """`python -m bench.tasks`: tokens, turns and success of sixty tasks, for each mode and each gateway.
 
-`--quick` does every sixth task with two scripted models. `--json FILE` keeps every attempt, and `--read FILE` takes
-those of an earlier run in. `--write` puts table and picture into the documentation. With `--endpoint URL --model NAME`
-a real model does the tasks, behind OpenAI's chat completions; its key is read from OPENAI_API_KEY.
+`--quick` does every seventh task with two scripted models, `--every N` every Nth. `--json FILE` keeps every attempt, and
+`--read FILE` takes those of an earlier run in. `--write` puts table and picture into the documentation. With
+`--endpoint URL --model NAME` a real model does the tasks, behind OpenAI's chat completions; its key is read from
+OPENAI_API_KEY.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ MODES: dict[str, tuple[Mode, ...]] = {
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true")
+    options.add_argument("--every", metavar="N", type=int, default=1)
     options.add_argument("--json", type=Path)
     options.add_argument("--read", metavar="FILE", type=Path, action="append", default=[])
     options.add_argument("--write", action="store_true")
@@ -65,7 +67,7 @@ def main() -> int:
     if not FASTMCP_PYTHON.exists():
         print("FastMCP is not here (make bench-peers): only goat-mcp is run", file=sys.stderr)
         contenders = [one for one in contenders if one.gateway == GOAT]
-    tasks = all_tasks()[::6] if chosen.quick else all_tasks()
+    tasks = all_tasks()[:: 7 if chosen.quick else chosen.every]
     policies: Sequence[Habits] = (PERFECT, HESITANT) if chosen.quick else POLICIES
     policies = [policy for policy in policies if not chosen.policy or policy.name in chosen.policy]
     endpoint = None
@@ -83,6 +85,8 @@ def main() -> int:
                 async with cells(bench, tools, contenders, policies, tasks, endpoint) as found:
                     async for cell in found:
                         done.append(cell)
+                        if chosen.json:
+                            chosen.json.write_text(json.dumps([asdict(one) for one in done], indent=1))
                         print(_line(cell), file=sys.stderr, flush=True)
 
     anyio.run(run)
@@ -93,8 +97,6 @@ def main() -> int:
         before, _, rest = PAGE.read_text().partition(BEGIN)
         about = f"Run on {datetime.now(UTC).date().isoformat()}: goat-mcp {__version__}, FastMCP {fastmcp_version()}."
         PAGE.write_text(f"{before}{BEGIN}\n{about}\n\n{table(done)}\n{END}{rest.partition(END)[2]}")
-    if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(cell) for cell in done], indent=1))
     return 0
 
 

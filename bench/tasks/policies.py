@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from bench.tasks.services import Services
 from bench.tasks.task import Task
-from bench.tasks.ways import Call, Conversation, Habits, Scripted, TaskFailed, Way
+from bench.tasks.ways import READING, Call, Conversation, Habits, Scripted, TaskFailed, Way
 
 _THOUGHT = (
     "Thought: I look at what was asked and at what I know so far, and decide which tool brings me nearer to it and "
@@ -23,7 +23,6 @@ PERFECT = Habits("perfect", is_parallel=True)
 HESITANT = Habits("hesitant", describes=True, looks_again=True)
 WRONG_FIRST = Habits("wrong-first", is_parallel=True, errs_first=True)
 REACT = Habits("ReAct", thought=_THOUGHT)
-_READING = ("search", "list", "read", "query")
 POLICIES = (PERFECT, HESITANT, WRONG_FIRST, REACT)
 
 
@@ -85,7 +84,7 @@ async def _by_steps(task: Task, talk: Conversation, way: Way) -> str:
     except (LookupError, ValueError) as confused:
         raise TaskFailed(f"{type(confused).__name__}: {confused}") from None
     await flush()
-    if talk.habits.looks_again and made and made[0].name.startswith(_READING):
+    if talk.habits.looks_again and made and made[0].name.startswith(READING):
         await way.call([made[0]])
     return str(scope.get("answer", ""))
 

@@ -184,6 +184,8 @@ class HostSearched:
         return await Direct(self.talk).call(calls)
 
 
+READING = ("search", "list", "read", "query")
+"""How the names of tools begin that only read."""
 HOST_SEARCH_TOKENS = 160
 """A host's own tool for searching: its definition."""
 
@@ -228,9 +230,19 @@ class Scripted:
         text, is_error = await self._once(script)
         if is_error:
             raise TaskFailed(text)
-        if self.talk.habits.looks_again:
-            await self._once(script.split("\n")[0])
+        if self.talk.habits.looks_again and (first := self._first_look(script)):
+            await self._once(first)
         return text
+
+    def _first_look(self, script: str) -> str:
+        """The first statement, if it only reads; empty otherwise."""
+        first = ast.parse(script).body[0]
+        names = [
+            node.func.id for node in ast.walk(first) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
+        called = [name for name in names if name in self.talk.services.server_of]
+        only_reads = isinstance(first, ast.Assign) and called and all(name.startswith(READING) for name in called)
+        return ast.unparse(first) if only_reads else ""
 
     async def _once(self, script: str) -> tuple[str, bool]:
         names = self.talk.names
