@@ -27,7 +27,6 @@ OPEN = {"naming": "flat", "allow": ["elicitation", "roots", "sampling"]}
 """Its own names, and everything that it may ask."""
 READY_WITHIN_S = 90.0
 _FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
-_HIGH_LEVEL = [sys.executable, "-m", "tests.conformance.fixture.high_level"]
 _TOOL = "test_simple_text"
 
 
@@ -70,27 +69,6 @@ def behind_stdio(folder: Path) -> Generator[str]:
 def behind_handshake_only(folder: Path) -> Generator[str]:
     """goat-mcp with a child process that knows only the older era: what newer clients see of it is all bridged."""
     with goat(folder, child("--handshake-only")) as front:
-        yield front
-
-
-@contextmanager
-def high_level(folder: Path) -> Generator[str]:
-    """The server of the SDK's high-level API by itself."""
-    with direct(folder, server=_HIGH_LEVEL) as url:
-        yield url
-
-
-@contextmanager
-def high_level_behind_http(folder: Path) -> Generator[str]:
-    """goat-mcp with that server as an HTTP upstream."""
-    with high_level(folder) as url, goat(folder, {"url": url}) as front:
-        yield front
-
-
-@contextmanager
-def high_level_behind_stdio(folder: Path) -> Generator[str]:
-    """goat-mcp with that server as a child process."""
-    with goat(folder, child(server=_HIGH_LEVEL)) as front:
         yield front
 
 
@@ -164,9 +142,3 @@ TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     HANDSHAKE_ONLY: behind_handshake_only,
     "three replicas": behind_balancer,
 }
-HIGH_LEVEL: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
-    "high-level server": high_level,
-    "high-level HTTP upstream": high_level_behind_http,
-    "high-level stdio upstream": high_level_behind_stdio,
-}
-"""A server that others could have written. What it cannot do by itself it cannot do through goat-mcp either."""

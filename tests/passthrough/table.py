@@ -1,7 +1,7 @@
 """`python -m tests.passthrough.table [--write]`: what passes goat-mcp and FastMCP's proxy, side by side.
 
 Each cell is a run of its own over stdio. `--write` puts the result into docs/peers.md. `make bench-peers` installs
-FastMCP.
+FastMCP. The column of agentgateway is what its documentation says (`documented.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from mcp import StdioServerParameters
 from goat_mcp.core.version import __version__
 from tests.conformance.fixture.one_era import HANDSHAKE
 from tests.e2e.goat import REPOSITORY
-from tests.passthrough.checks import CHECKS, PAIRS, problem
+from tests.passthrough.checks import CELLS, CHECKS, PAIRS, UNDEFINED, problem
+from tests.passthrough.documented import AGENTGATEWAY, READ_ON, STATE_OF, VERSION
 from tests.passthrough.gateways import FASTMCP_PYTHON, fastmcp, goat
 from tests.quick_start import use_real_processes
 
@@ -32,11 +33,10 @@ Problems = Mapping[tuple[str, str, str], str]
 
 async def _problems(start: Callable[[Path, str], StdioServerParameters]) -> Problems:
     found: dict[tuple[str, str, str], str] = {}
-    for row, check in CHECKS.items():
-        for client, server in PAIRS:
-            with tempfile.TemporaryDirectory() as folder:
-                found[row, client, server] = await problem(start(Path(folder) / "run", server), client, check)
-        print(row, file=sys.stderr)
+    for row, client, server in CELLS:
+        print(row, client, server, file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            found[row, client, server] = await problem(start(Path(folder) / "run", server), client, CHECKS[row])
     return found
 
 
@@ -50,11 +50,16 @@ def _rendered(ours: Problems, theirs: Problems, version: str) -> str:
         f"{name}: {_short(client)} → {_short(server)}" for name in ("goat-mcp", "FastMCP") for client, server in PAIRS
     ]
     lines = [f"Run on {today}: goat-mcp {__version__}, FastMCP {version}; over stdio, client → server.", ""]
+    heads.append(f"agentgateway {VERSION}: documented, not run")
     lines += ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     for row in CHECKS:
-        cells = ["no" if problems[row, *pair] else "yes" for problems in (ours, theirs) for pair in PAIRS]
-        lines.append(f"| {row} | " + " | ".join(cells) + " |")
-    lines += ["", "What a client saw where it says no:", ""]
+        cells = [_cell(problems.get((row, *pair))) for problems in (ours, theirs) for pair in PAIRS]
+        lines.append(f"| {row} | " + " | ".join([*cells, AGENTGATEWAY[row]]) + " |")
+    lines += ["", f"agentgateway was read on {READ_ON}, as it stood on {STATE_OF}."]
+    rows = dict.fromkeys((row, why) for (row, *_), why in UNDEFINED.items())
+    lines += ["", "A dash is a pair in which the protocol does not define it:", ""]
+    lines += [f"- {row}: {why}" for row, why in rows]
+    lines += ["", "What a client saw if it says no:", ""]
     for name, problems in (("goat-mcp", ours), ("FastMCP", theirs)):
         said: dict[tuple[str, str], list[str]] = {}
         for (row, client, server), why in problems.items():
@@ -62,6 +67,10 @@ def _rendered(ours: Problems, theirs: Problems, version: str) -> str:
                 said.setdefault((f"{_short(client)} → {_short(server)}", why[:_SHOWN_CHARS]), []).append(row)
         lines += [f"- {name}, {pair}: {', '.join(rows)}: `{why}`" for (pair, why), rows in said.items()]
     return "\n".join(lines)
+
+
+def _cell(problem: str | None) -> str:
+    return "-" if problem is None else "no" if problem else "yes"
 
 
 def main() -> int:

@@ -21,6 +21,8 @@ from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from tests.conformance.fixture.asking import ask, completion, one_field, said
 from tests.conformance.fixture.call import Answer, Call, Context, text
 from tests.conformance.fixture.one_era import one_era
+from tests.conformance.fixture.skills import FILES, Shelf
+from tests.conformance.fixture.tasks import Tasks
 
 VENDOR_KEY = "example.org/trace"
 KEPT_KEY = "example.org/kept"
@@ -47,6 +49,7 @@ class Everything:
         self.cancelled = 0
         self.bus = InMemorySubscriptionBus()
         self.has_grown = False
+        self.tasks = Tasks(offers=True)
         self.tools: dict[str, Callable[[Call], Awaitable[Answer]]] = {
             "add": _add,
             "blocks": _blocks,
@@ -62,6 +65,7 @@ class Everything:
             "grow": self._grow,
             "meta": _meta,
             "board": _board,
+            **{tool.name: tool.run for tool in self.tasks.tools},
         }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # log levels and subscriptions belong to the older revisions
@@ -81,10 +85,13 @@ class Everything:
                 on_set_logging_level=_done,
                 on_subscriptions_listen=ListenHandler(self.bus),
             )
+        self.tasks.add_to(self.server)
+        Shelf().add_methods_to(self.server)
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         more = ["grown"] if self.has_grown else []
-        return types.ListToolsResult(tools=[_listed(name) for name in (*self.tools, *more)])
+        of_tasks = {tool.name: tool.listed for tool in self.tasks.tools}
+        return types.ListToolsResult(tools=[of_tasks.get(name) or _listed(name) for name in (*self.tools, *more)])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Answer:
         if params.name not in self.tools:
@@ -216,6 +223,8 @@ async def _list_templates(
 
 async def _read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     uri = str(params.uri)
+    if uri in FILES:
+        return await Shelf().read(ctx, params)
     if uri == "test://data":
         return types.ReadResourceResult(contents=[types.BlobResourceContents(uri=uri, blob="AAEC")])
     if uri == PAGE:
