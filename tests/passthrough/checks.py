@@ -33,8 +33,8 @@ async def _tools(seen: Seen) -> None:
 
 
 async def _resources(seen: Seen) -> None:
-    uris = {str(resource.uri) for resource in (await seen.client.list_resources()).resources}
-    assert {"test://text", "test://data"} <= uris, "not listed under their own URIs"
+    for uri in ("test://text", "test://data"):
+        await seen.resource(uri)
     text = (await seen.client.read_resource("test://text")).contents[0]
     data = (await seen.client.read_resource("test://data")).contents[0]
     assert isinstance(text, types.TextResourceContents), "the text is missing"
@@ -44,18 +44,24 @@ async def _resources(seen: Seen) -> None:
 
 
 async def _templates(seen: Seen) -> None:
-    listed = (await seen.client.list_resource_templates()).resource_templates
-    assert "test://item/{id}" in {one.uri_template for one in listed}, "not listed"
+    async def look() -> bool | None:
+        listed = (await seen.client.list_resource_templates()).resource_templates
+        return "test://item/{id}" in {one.uri_template for one in listed} or None
+
+    await seen.listed(look, "not listed")
     content = (await seen.client.read_resource("test://item/7")).contents[0]
     assert isinstance(content, types.TextResourceContents), "no text"
     assert content.text == "content of test://item/7", "another text"
 
 
 async def _prompt(seen: Seen) -> types.Prompt:
-    for prompt in (await seen.client.list_prompts()).prompts:
-        if prompt.name == "greet" or prompt.name.endswith("_greet"):
-            return prompt
-    raise AssertionError("not listed")
+    async def look() -> types.Prompt | None:
+        for prompt in (await seen.client.list_prompts()).prompts:
+            if prompt.name == "greet" or prompt.name.endswith("_greet"):
+                return prompt
+        return None
+
+    return await seen.listed(look, "not listed")
 
 
 async def _prompts(seen: Seen) -> None:
@@ -170,9 +176,8 @@ async def _metadata(seen: Seen) -> None:
 async def _apps(seen: Seen) -> None:
     meta = (await seen.tool("board")).meta
     assert _holds(meta, APP_META), f"of the tool: {meta}"
-    listed = {str(one.uri): one for one in (await seen.client.list_resources()).resources}
-    assert PAGE in listed, "the page is not listed"
-    assert _holds(listed[PAGE].meta, PAGE_META), f"of the listed page: {listed[PAGE].meta}"
+    listed = await seen.resource(PAGE)
+    assert _holds(listed.meta, PAGE_META), f"of the listed page: {listed.meta}"
     page = (await seen.client.read_resource(PAGE)).contents[0]
     assert page.mime_type == PAGE_TYPE, f"of the page: {page.mime_type}"
     assert _holds(page.meta, PAGE_META), f"of the page: {page.meta}"

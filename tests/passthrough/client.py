@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import anyio
 import mcp_types as types
@@ -20,8 +20,9 @@ from tests.conformance.fixture.tasks import EXTENSION as TASKS
 from tests.passthrough.upstream import PAGE_TYPE
 
 WAIT_S = 20.0
-LISTED_WITHIN_S = 5.0
+LISTED_WITHIN_S = 12.0
 MODES = {HANDSHAKE: "legacy", STATELESS: "2026-07-28"}
+T = TypeVar("T")
 UI = "io.modelcontextprotocol/ui"
 ROOT = Path(__file__).parent.as_uri()
 """A folder that exists: others are not passed on as roots."""
@@ -58,15 +59,29 @@ class Seen:
     logs: list[Any] = field(default_factory=list[Any])
     heard: list[Any] = field(default_factory=list[Any])
 
-    async def tool(self, name: str) -> types.Tool:
-        """Its entry in the list; a first list may come before the server behind the gateway has started."""
+    async def listed(self, look: Callable[[], Awaitable[T | None]], problem: str) -> T:
+        """What a list has; a first list may come before the server behind the gateway has started."""
         with anyio.move_on_after(LISTED_WITHIN_S):
             while True:
-                for tool in (await self.client.list_tools()).tools:
-                    if tool.name == name or tool.name.endswith(f"_{name}"):
-                        return tool
+                if (found := await look()) is not None:
+                    return found
                 await anyio.sleep(0.2)
-        raise AssertionError(f"{name} is not listed")
+        raise AssertionError(problem)
+
+    async def tool(self, name: str) -> types.Tool:
+        async def look() -> types.Tool | None:
+            for tool in (await self.client.list_tools()).tools:
+                if tool.name == name or tool.name.endswith(f"_{name}"):
+                    return tool
+            return None
+
+        return await self.listed(look, f"{name} is not listed")
+
+    async def resource(self, uri: str) -> types.Resource:
+        async def look() -> types.Resource | None:
+            return next((one for one in (await self.client.list_resources()).resources if str(one.uri) == uri), None)
+
+        return await self.listed(look, f"{uri} is not listed")
 
     async def call(self, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> types.CallToolResult:
         result = await self.client.call_tool((await self.tool(name)).name, arguments, **more)
