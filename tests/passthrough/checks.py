@@ -5,7 +5,7 @@ A check raises if something did not pass; the text of the error says what.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
 import anyio
@@ -189,7 +189,7 @@ def _holds(meta: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
     return all((meta or {}).get(key) == value for key, value in wanted.items())
 
 
-Check = Callable[[Seen], Awaitable[None]]
+Check = Callable[[Seen], Coroutine[Any, Any, None]]
 CHECKS: Mapping[str, Check] = {
     "tools": _tools,
     "resources": _resources,

@@ -98,8 +98,8 @@ class Seen:
 
 
 @asynccontextmanager
-async def connected(target: StdioServerParameters, era: str) -> AsyncGenerator[Seen]:
-    """A client of one era that can do everything."""
+async def connected(target: StdioServerParameters | str, era: str) -> AsyncGenerator[Seen]:
+    """A client of one era that can do everything. `target` may be a URL."""
     seen: Seen
 
     async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
