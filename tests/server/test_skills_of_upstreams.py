@@ -46,7 +46,7 @@ async def refusal(client: Client, uri: str, method: str = "resources/read") -> t
     return refused.value.error.code, refused.value.error.message
 
 
-# ERA-7, NAM-1, NAM-5, REL-1
+# ERA-7, NAM-1, NAM-5, NAM-6, REL-1
 @both_eras
 @pytest.mark.parametrize("legacy", [False, True])
 async def test_two_servers_with_one_skill_name_have_two_skills(tmp_path: Path, mode: str, legacy: bool) -> None:
