@@ -1,7 +1,7 @@
 """`python -m bench.tasks`: tokens, turns and success of sixty tasks, for each mode and each gateway.
 
-`--quick` does every seventh task with two scripted models, `--every N` every Nth. `--json FILE` keeps every attempt, and
-`--read FILE` takes those of an earlier run in. `--write` puts table and picture into the documentation. With
+`--quick` does every seventh task with two scripted models, `--every N` every Nth. `--json FILE` keeps every attempt,
+and `--read FILE` takes those of an earlier run in. `--write` puts table and picture into the documentation. With
 `--endpoint URL --model NAME` a real model does the tasks, behind OpenAI's chat completions; its key is read from
 OPENAI_API_KEY.
 """

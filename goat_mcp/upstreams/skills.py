@@ -7,10 +7,10 @@ own URIs; clients know them under qualified ones (`core.skill_uris`), whose name
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -32,6 +32,7 @@ from goat_mcp.files.documents.visible_text import make_json_visible
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.skill_content import entries_about, why_mismatch
 from goat_mcp.upstreams.envelope import passing_meta
+from goat_mcp.upstreams.eras import Era
 from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.listing.skill_validation import DYNAMIC, valid_skills, why_invalid
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
@@ -54,6 +55,7 @@ _METHOD_NOT_FOUND = -32601
 _GONE = (_METHOD_NOT_FOUND, -32602, -32002)
 """Answers of a server that has no such skill, or no skills."""
 Entry = Mapping[str, Any]
+T = TypeVar("T")
 _NOTHING: Entry = {}
 
 
@@ -80,6 +82,7 @@ class UpstreamSkills:
         self.config = upstream.config
         self.prefix = upstream.config.prefix.removesuffix(SEPARATOR)
         self._requests = upstream.requests
+        self._eras = upstream.eras
         self._pins = upstream.pins
         self._telemetry = telemetry
         self._listed: dict[str, Entry] = {}
@@ -227,7 +230,9 @@ class UpstreamSkills:
             async def ask(connection: Connection) -> Listed:
                 return await _list(connection, ctx.meta)
 
-            listed = await self._requests.run(ask, max_wait_s, "list its skills")
+            listed = await self._run(ask, max_wait_s, "list its skills", ctx)
+            if listed is None:
+                return
             found = await anyio.to_thread.run_sync(valid_skills, listed.entries)
             self._paths = listed.paths
             self._note(found.rejected, listed.truncated)
@@ -249,7 +254,10 @@ class UpstreamSkills:
                 raise
             return _Ask(answer.get("skill"))
 
-        asked = (await self._requests.run(ask, ctx.wait_left_s(), "describe this skill")).answer
+        said = await self._run(ask, ctx.wait_left_s(), "describe this skill", ctx)
+        if said is None:
+            return self._held.get(uri)
+        asked = said.answer
         if asked is None:
             await self._hold(_without(self._listed, uri), _without(self._unlisted, uri))
             return None
@@ -267,6 +275,27 @@ class UpstreamSkills:
             unlisted = {**_without(self._unlisted, uri), uri: entry}
             await self._hold(self._listed, dict(list(unlisted.items())[-MAX_UNLISTED:]))
         return entry
+
+    async def _run(
+        self, ask: Callable[[Connection], Awaitable[T]], max_wait_s: float, what: str, ctx: ToolContext
+    ) -> T | None:
+        """Ask over the connection that lists; over the client's if only that is of the era that knows extensions.
+
+        None if neither is: a server of both eras that declares none in a handshake may have skills all the same. What
+        is held of them stays, and no second process is started for a client of the older era.
+        """
+
+        async def of_this_era(connection: Connection) -> tuple[T] | None:
+            has_word = connection.stateless or _settings(connection) is not None
+            return (await ask(connection),) if has_word or not self._may_be_newer() else None
+
+        asked = await self._requests.run(of_this_era, max_wait_s, what)
+        if asked is None and ctx.client is not None and ctx.client.is_stateless:
+            asked = await self._requests.run(of_this_era, max_wait_s, what, ctx)
+        return None if asked is None else asked[0]
+
+    def _may_be_newer(self) -> bool:
+        return self._eras.used_for(Era.STATELESS) is Era.STATELESS
 
     # Pins
 

@@ -78,7 +78,7 @@ class Upstream:
         retry_of = retry_policies(self._limits.retry, is_shared=not (login and login.endpoint.has_workspace_logins))
         self._needs_workspace = needs_workspace(config.target)
         self._follows_client = follows_client(config.target) and config.share is not True
-        self._asks, self._eras = KnownAsks(config, warm), UpstreamEras(config, warm)
+        self._asks, self.eras = KnownAsks(config, warm), UpstreamEras(config, warm)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.transports.server_requests import declared_for
@@ -116,7 +116,7 @@ class Upstream:
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
-        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots, self._eras)
+        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots, self.eras)
         self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, services.pins.lock, services.pins.definitions, telemetry)
@@ -267,7 +267,7 @@ class Upstream:
         version = self._tools.load_warm()
         if version is not None:
             self._supervisor.known_version = version or None
-            self._eras.load(version)
+            self.eras.load(version)
             self._first_outcome.set()
 
     async def compare(self, before: LockContent) -> Comparison:

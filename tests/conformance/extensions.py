@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.page import remarks, table, tally
+from tests.conformance.page import section
 from tests.conformance.skill_targets import SKILL_SCENARIOS, SKILL_TARGETS
 from tests.conformance.suite import Outcome, Suite
 from tests.conformance.task_targets import TASK_SCENARIOS, TASK_TARGETS
@@ -53,14 +53,11 @@ def run_extensions(suite: Suite, pool: Executor, folder: Path) -> Callable[[], E
     }
 
     def results() -> ExtensionResults:
-        parts = ["### Extensions"]
+        parts = ["### Extensions: server scenarios"]
         outcomes: list[Outcome] = []
         for title, targets in jobs.items():
             columns = {target: job.result() for target, job in targets.items()}
-            counts = "; ".join(f"{target}: {tally(found)}" for target, found in columns.items())
-            parts += [f"#### {title}", f"{counts}.", table(columns)]
-            if said := remarks(columns):
-                parts.append(said)
+            parts.append(section(title, columns, level=4))
             outcomes += [outcome for found in columns.values() for outcome in found]
         return ExtensionResults("\n\n".join(parts), all(outcome.passed for outcome in outcomes))
 

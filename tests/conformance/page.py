@@ -18,6 +18,12 @@ def with_results(page: str, results: str) -> str:
     return f"{before}{START}\n{results}\n{END}{after}"
 
 
+def section(title: str, columns: Table, level: int = 3) -> str:
+    """The heading, how much passed of each column, the table, and what was said of it."""
+    counts = "; ".join(f"{target}: {tally(outcomes)}" for target, outcomes in columns.items())
+    return "\n\n".join(filter(None, (f"{'#' * level} {title}", f"{counts}.", table(columns), remarks(columns))))
+
+
 def tally(outcomes: Sequence[Outcome]) -> str:
     left_out = sum(outcome.is_left_out for outcome in outcomes)
     passed = sum(outcome.passed for outcome in outcomes) - left_out

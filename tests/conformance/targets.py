@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 from mcp import Client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tests.deploy.balancers import HAPROXY
 from tests.deploy.team import team
@@ -27,7 +28,6 @@ OPEN = {"naming": "flat", "allow": ["elicitation", "roots", "sampling"]}
 """Its own names, and everything that it may ask."""
 READY_WITHIN_S = 90.0
 _FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
-_HIGH_LEVEL = [sys.executable, "-m", "tests.conformance.fixture.high_level"]
 _TOOL = "test_simple_text"
 
 
@@ -74,34 +74,13 @@ def behind_handshake_only(folder: Path) -> Generator[str]:
 
 
 @contextmanager
-def high_level(folder: Path) -> Generator[str]:
-    """The server of the SDK's high-level API by itself."""
-    with direct(folder, server=_HIGH_LEVEL) as url:
-        yield url
-
-
-@contextmanager
-def high_level_behind_http(folder: Path) -> Generator[str]:
-    """goat-mcp with that server as an HTTP upstream."""
-    with high_level(folder) as url, goat(folder, {"url": url}) as front:
-        yield front
-
-
-@contextmanager
-def high_level_behind_stdio(folder: Path) -> Generator[str]:
-    """goat-mcp with that server as a child process."""
-    with goat(folder, child(server=_HIGH_LEVEL)) as front:
-        yield front
-
-
-@contextmanager
 def behind_balancer(folder: Path) -> Generator[str]:
     """haproxy in front of three replicas of goat-mcp, with the fixture as an HTTP upstream."""
     with direct(folder) as url, ExitStack() as stack:
         options = _options(folder, {"url": url})
         running = stack.enter_context(team(folder, HAPROXY, *options, needs_token=False, names_workspace=False))
         for replica in running.replicas:
-            anyio.run(_until_listed, replica.url)
+            anyio.run(_until_ready, replica.url)
         yield running.url
 
 
@@ -111,14 +90,16 @@ def child(*options: str, server: Sequence[str] = _FIXTURE) -> dict[str, Any]:
 
 
 def _options(folder: Path, entry: Mapping[str, Any]) -> list[str]:
-    """Of `serve`, for this upstream."""
+    """Of `serve`, for this upstream; for none, if the entry is empty."""
     upstreams = folder / "upstreams.json"
-    upstreams.write_text(json.dumps({"mcpServers": {"fixture": {**entry, **OPEN, "start": "eager"}}}))
+    servers = {"fixture": {**OPEN, **entry, "start": "eager"}} if entry else {}
+    upstreams.write_text(json.dumps({"mcpServers": servers}))
     return ["--upstreams", str(upstreams), *(part for setting in SETTINGS for part in ("--set", setting))]
 
 
 @contextmanager
 def goat(folder: Path, entry: Mapping[str, Any], *settings: str) -> Generator[str]:
+    """goat-mcp over HTTP in front of that upstream, once it is there; of none, if the entry is empty."""
     workspace = folder / "workspace"
     workspace.mkdir()
     # No --workspace: the roots that an upstream is told are the client's then.
@@ -137,22 +118,30 @@ def goat(folder: Path, entry: Mapping[str, Any], *settings: str) -> Generator[st
     said: list[str] = []
     try:
         url = wait_for_url(process, said)
-        anyio.run(_until_listed, url)
+        if entry:
+            anyio.run(_until_ready, url)
         yield url
     finally:
         end(process)
         (folder / "goat.stderr").write_text("".join(said))
 
 
-async def _until_listed(url: str) -> None:
-    """The upstream starts beside the requests; what is tested here is what it offers once it is there."""
+async def _until_ready(url: str) -> None:
+    """The upstream starts beside the requests, for each era on its own; what is tested here is what it offers once it
+    is there."""
+    for mode in ("legacy", MODERN_PROTOCOL_VERSIONS[-1]):
+        async with Client(url, mode=mode, read_timeout_seconds=READY_WITHIN_S) as client:
+            await client.call_tool(await _listed(client))
+
+
+async def _listed(client: Client) -> str:
+    """The name of the tool that both fixtures have."""
     ends_at_s = time.monotonic() + READY_WITHIN_S
-    async with Client(url, mode="legacy", read_timeout_seconds=READY_WITHIN_S) as client:
-        while time.monotonic() < ends_at_s:
-            listed = await client.list_tools()
-            if any(tool.name == _TOOL for tool in listed.tools):
-                return
-            await anyio.sleep(0.2)
+    while time.monotonic() < ends_at_s:
+        for tool in (await client.list_tools()).tools:
+            if tool.name.endswith(_TOOL):
+                return tool.name
+        await anyio.sleep(0.2)
     raise AssertionError(f"goat-mcp did not list the fixture's tools within {READY_WITHIN_S} s")
 
 
@@ -164,9 +153,3 @@ TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     HANDSHAKE_ONLY: behind_handshake_only,
     "three replicas": behind_balancer,
 }
-HIGH_LEVEL: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
-    "high-level server": high_level,
-    "high-level HTTP upstream": high_level_behind_http,
-    "high-level stdio upstream": high_level_behind_stdio,
-}
-"""A server that others could have written. What it cannot do by itself it cannot do through goat-mcp either."""

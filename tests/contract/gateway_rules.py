@@ -169,12 +169,17 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "NAM-6",
         "URIs are never rewritten: a read goes to the first upstream in config order that lists it, then to whoever "
         "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
-        "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
-        "catalog/resource_catalog catalog/resource_catalog catalog/offerings core/uri_template",
+        "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed. Only "
+        "those of skills are qualified, as names are; with `naming: flat` the first in config order keeps its folder.",
+        "catalog/resource_catalog catalog/offerings core/uri_template core/skill_uris",
         "server/test_resource_requests.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
         "server/test_resource_requests.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
         "catalog/test_resource_catalog.py::"
-        "test_f13_11_order_whoever_listed_first_the_owner_is_the_first_in_config_order",
+        "test_f13_11_order_whoever_listed_first_the_owner_is_the_first_in_config_order "
+        "server/test_skills_of_upstreams.py::test_two_servers_with_one_skill_name_have_two_skills "
+        "server/test_skills_of_upstreams.py::test_other_schemes_and_prefixes_come_back_as_they_were "
+        "server/test_skills_of_upstreams.py::"
+        "test_of_two_flat_servers_the_first_keeps_the_place_and_all_below_it",
     ),
     _rule(
         "COL-1",
@@ -294,7 +299,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-2b",
         "An upstream that speaks both eras is spoken to in that of the client whose call it is; one that speaks one "
         "era is bridged, and a handshake that fails costs no call.",
-        "upstreams/eras upstreams/connection_pool upstreams/supervisor upstreams/transports/connect",
+        "upstreams/eras upstreams/connection_pool upstreams/supervisor upstreams/transports/connect upstreams/skills",
         "upstreams/test_eras.py::"
         "test_a_tool_that_asks_does_so_in_the_way_of_each_clients_era_at_the_same_time "
         "upstreams/test_eras.py::"
@@ -304,7 +309,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_eras.py::"
         "test_the_next_start_knows_the_eras_and_one_that_has_lost_one_is_bridged "
         "upstreams/test_eras.py::"
-        "test_a_failed_handshake_is_no_failed_call_where_the_other_era_may_work",
+        "test_a_failed_handshake_is_no_failed_call_where_the_other_era_may_work "
+        "passthrough/test_both_eras.py::test_clients_of_both_eras_of_one_gateway_see_what_the_server_does "
+        "passthrough/test_both_eras.py::"
+        "test_clients_of_both_eras_see_what_a_server_does_that_their_windows_share",
     ),
     _rule(
         "ERA-3",
@@ -391,7 +399,12 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_tasks_relay.py::test_an_upstreams_task_passes_with_an_id_of_ours_and_all_else_as_it_is "
         "server/test_tasks_relay.py::"
         "test_a_handshake_client_gets_the_result_of_a_task_that_the_upstream_insists_on "
-        "server/test_tasks_offer.py::test_a_handshake_client_hears_of_no_tasks",
+        "server/test_tasks_offer.py::test_a_handshake_client_hears_of_no_tasks "
+        "e2e/test_agent_as_a_task.py::test_what_an_agent_answers_is_the_result_of_its_task "
+        "server/test_skills_of_upstreams.py::"
+        "test_skills_of_a_server_of_both_eras_are_listed_whoever_listed_its_tools_first "
+        "conformance/test_tasks_scenarios.py::test_the_scenarios_for_tasks_pass "
+        "conformance/test_skills_scenarios.py::test_the_scenarios_for_skills_pass_without_a_warning",
         not_covered="Of extensions only tasks are declared to upstreams; documents of MCP Apps need no word of ours.",
     ),
     _rule(

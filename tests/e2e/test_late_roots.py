@@ -15,7 +15,7 @@ from mcp_types import ToolListChangedNotification
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, connected
-from tests.e2e.test_upstreams_that_ask import ERAS, child
+from tests.e2e.upstream_launch import ERAS, child
 from tests.e2e.wire import text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
@@ -88,9 +88,9 @@ async def test_servers_are_started_in_the_clients_folder_as_soon_as_it_is_known(
 ) -> None:
     project = fill(tmp_path / "project").resolve()
     entries = {
-        "placed": child("old", cwd="${workspace}", start=start),
-        "anywhere": child(upstream_era, start=start),
-        "fixed": child("old", cwd=str(tmp_path), start=start),
+        "placed": child("asking", ERAS["old"], cwd="${workspace}", start=start),
+        "anywhere": child("asking", ERAS[upstream_era], start=start),
+        "fixed": child("asking", ERAS["old"], cwd=str(tmp_path), start=start),
     }
 
     async with told_of_changes(launch_of(tmp_path, **entries), era, naming(project)) as (client, change):
@@ -108,7 +108,7 @@ async def test_the_very_call_that_brings_the_folder_finds_the_server_that_waited
     tmp_path: Path, era: str
 ) -> None:
     project = fill(tmp_path / "project").resolve()
-    launch = launch_of(tmp_path, placed=child("old", cwd="${workspace}"))
+    launch = launch_of(tmp_path, placed=child("asking", ERAS["old"], cwd="${workspace}"))
 
     async with connected(launch, era, list_roots_callback=naming(project)) as client:
         before = await names(client)

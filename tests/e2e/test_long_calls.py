@@ -7,8 +7,8 @@ import itertools
 import re
 import subprocess
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,17 @@ import pytest
 from mcp import Client
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
-from tests.e2e.goat import REPOSITORY, Launch, connected, http_goat, listed_with
-from tests.e2e.processes import end
+from tests.e2e.goat import Launch, connected, http_goat, listed_with
+from tests.e2e.upstream_launch import UPSTREAMS, started
 from tests.e2e.visits import PYTHON, Kind
 from tests.e2e.wire import text_of
-from tests.quick_start import goat_command, module_command
+from tests.quick_start import goat_command
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
-ERAS = {"old": "legacy", "new": "2026-07-28"}
 AFTER_S = 0.5
 BOUND_S = 60.0
 every_python = pytest.mark.parametrize("kind", PYTHON, ids=str)
-UPSTREAMS = ("old_stdio", "old_http", "new_stdio", "new_http")
 TRANSPORTS = ("stdio", "http")
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
@@ -46,22 +44,6 @@ def crossed(*upstreams: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("kind", "transport", "upstream"), cells)
 
 
-@contextmanager
-def entry(folder: Path, upstream: str) -> Generator[dict[str, Any]]:
-    era, transport = upstream.split("_")
-    command = module_command("tests.e2e.servers.slow", ERAS[era], str(folder))
-    if transport == "stdio":
-        yield {"command": command[0], "args": command[1:], "env": {"PYTHONPATH": str(REPOSITORY)}}
-        return
-    process = subprocess.Popen([*command, "--http"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield {"url": process.stdout.readline().strip()}
-    finally:
-        end(process)
-        process.communicate()
-
-
 @asynccontextmanager
 async def served(
     folder: Path,
@@ -73,8 +55,8 @@ async def served(
     **client: Any,
 ) -> AsyncGenerator[Client]:
     """A client of goat-mcp before that upstream. Its calls take the fast path: a plain one has gone before."""
-    with entry(folder, upstream) as started:
-        file = upstream_file(folder / "upstreams.json", up={**started, **(members or {})})
+    with started(upstream, "slow", str(folder), **(members or {})) as up:
+        file = upstream_file(folder / "upstreams.json", up=up)
         settings = (*UNASKED, "--upstreams", str(file), "--set", f"tasks.after_s={AFTER_S}", *options)
         launch = Launch(folder, fill(folder / "workspace"), settings)
         if transport == "http":
@@ -154,8 +136,8 @@ async def test_stopping_the_task_cancels_the_call_at_the_upstream(
 @every_python
 async def test_the_first_call_of_a_client_may_take_long_too(tmp_path: Path, kind: Kind, transport: str) -> None:
     """It goes the SDK's way."""
-    with entry(tmp_path, "old_stdio") as started:
-        file = upstream_file(tmp_path / "upstreams.json", up=started)
+    with started("old_stdio", "slow", str(tmp_path)) as up:
+        file = upstream_file(tmp_path / "upstreams.json", up=up)
         launch = Launch(
             tmp_path,
             fill(tmp_path / "workspace"),
@@ -321,8 +303,8 @@ async def test_the_record_of_calls_has_the_real_outcome_at_the_real_end(tmp_path
 
 @every_python
 async def test_a_task_outlives_the_session_that_started_it(tmp_path: Path, kind: Kind) -> None:
-    with entry(tmp_path, "old_stdio") as started:
-        file = upstream_file(tmp_path / "upstreams.json", up=started)
+    with started("old_stdio", "slow", str(tmp_path)) as up:
+        file = upstream_file(tmp_path / "upstreams.json", up=up)
         settings = (
             *UNASKED,
             "--upstreams",
@@ -347,8 +329,8 @@ async def test_a_task_outlives_the_session_that_started_it(tmp_path: Path, kind:
 @pytest.mark.parametrize("upstream", ["old_http", "new_http"])
 @every_transport
 async def test_the_end_of_the_server_cancels_the_call(tmp_path: Path, transport: str, upstream: str) -> None:
-    with entry(tmp_path, upstream) as started:
-        file = upstream_file(tmp_path / "upstreams.json", up=started)
+    with started(upstream, "slow", str(tmp_path)) as up:
+        file = upstream_file(tmp_path / "upstreams.json", up=up)
         settings = (*UNASKED, "--upstreams", str(file), "--set", f"tasks.after_s={AFTER_S}")
         launch = Launch(tmp_path, fill(tmp_path / "workspace"), settings)
         if transport == "http":
@@ -377,8 +359,8 @@ async def test_an_entry_that_is_taken_away_finishes_its_task(tmp_path: Path) -> 
 
 
 async def test_goat_mcp_call_waits_for_the_result_itself(tmp_path: Path) -> None:
-    with entry(tmp_path, "old_stdio") as started:
-        file = upstream_file(tmp_path / "upstreams.json", up=started)
+    with started("old_stdio", "slow", str(tmp_path)) as up:
+        file = upstream_file(tmp_path / "upstreams.json", up=up)
         launch = Launch(tmp_path, fill(tmp_path / "workspace"))
         settings = (*UNASKED, "--upstreams", str(file), "--set", f"tasks.after_s={AFTER_S}")
         command = goat_command("call", "--workspace", str(launch.workspace), *settings, "mcp__up__slow")

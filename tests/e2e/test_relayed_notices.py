@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -13,10 +11,9 @@ import pytest
 from mcp import Client
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
-from tests.e2e.goat import REPOSITORY, HttpGoat, Launch, connected, http_goat
-from tests.e2e.processes import end
+from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
+from tests.e2e.upstream_launch import ERAS, UPSTREAMS, four
 from tests.e2e.wire import text_of
-from tests.quick_start import module_command
 from tests.server.handlers.test_resources import subscribe
 
 pytestmark = [
@@ -28,8 +25,6 @@ pytestmark = [
 
 Target = Launch | HttpGoat
 Reach = Callable[[str], Target]
-ERAS = {"old": "legacy", "new": "2026-07-28"}
-UPSTREAMS = ("old_stdio", "old_http", "new_stdio", "new_http")
 WAIT_S = 60
 PROGRESS, UPDATED = "notifications/progress", "notifications/resources/updated"
 every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -37,36 +32,10 @@ every_era = pytest.mark.parametrize("era", ERAS.values())
 every_upstream = pytest.mark.parametrize("upstream", UPSTREAMS)
 
 
-def command(era: str, *options: str) -> list[str]:
-    return module_command("tests.e2e.servers.notices", ERAS[era], *options)
-
-
-@contextmanager
-def listening(era: str) -> Generator[str]:
-    process = subprocess.Popen(command(era, "--http"), cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        end(process)
-        process.communicate()
-
-
-def child(era: str) -> dict[str, Any]:
-    program, *arguments = command(era)
-    return {"command": program, "args": arguments, "env": {"PYTHONPATH": str(REPOSITORY)}}
-
-
 @pytest.fixture(scope="module")
 def launch(tmp_path_factory: pytest.TempPathFactory) -> Generator[Launch]:
     folder = tmp_path_factory.mktemp("notices")
-    with listening("old") as old, listening("new") as new:
-        entries = {
-            "old_stdio": child("old"),
-            "old_http": {"url": old},
-            "new_stdio": child("new"),
-            "new_http": {"url": new},
-        }
+    with four("notices") as entries:
         file = upstream_file(folder / "upstreams.json", **entries)
         yield Launch(folder, fill(folder / "workspace"), (*UNASKED, "--upstreams", str(file)))
 

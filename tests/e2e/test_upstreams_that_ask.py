@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,15 @@ import pytest
 from mcp import MCPError
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
-from tests.e2e.goat import REPOSITORY, HttpGoat, Launch, connected, http_goat
-from tests.e2e.processes import end
+from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
+from tests.e2e.upstream_launch import ERAS, UPSTREAMS, child, four
 from tests.e2e.visits import FORMS, MODEL, NOBODY, PYTHON, Kind, SeekNode, call, every_kind, visit
 from tests.e2e.wire import text_of
-from tests.quick_start import module_command
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 Target = Launch | HttpGoat
 Reach = Callable[[str], Target]
-ERAS = {"old": "legacy", "new": "2026-07-28"}
-UPSTREAMS = ("old_stdio", "old_http", "new_stdio", "new_http")
 ALL = ["elicitation", "roots", "sampling"]
 A_WORD = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "goat"}}
 every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -36,38 +32,12 @@ every_era = pytest.mark.parametrize("era", ERAS)
 every_upstream = pytest.mark.parametrize("upstream", UPSTREAMS)
 
 
-def asking(era: str, *options: str) -> list[str]:
-    return module_command("tests.e2e.servers.asking", ERAS[era], *options)
-
-
-@contextmanager
-def listening(era: str) -> Generator[str]:
-    process = subprocess.Popen(asking(era, "--http"), cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        end(process)
-        process.communicate()
-
-
-def child(era: str, **members: Any) -> dict[str, Any]:
-    command, *arguments = asking(era)
-    return {"command": command, "args": arguments, "env": {"PYTHONPATH": str(REPOSITORY)}, **members}
-
-
 @pytest.fixture(scope="module")
 def launch_of_four(tmp_path_factory: pytest.TempPathFactory) -> Generator[Launch]:
     """goat-mcp before four upstreams, each era over each transport, and one whose folder is the same for all."""
     folder = tmp_path_factory.mktemp("asking")
-    with listening("old") as old, listening("new") as new:
-        entries = {
-            "old_stdio": child("old", allow=ALL),
-            "old_http": {"url": old, "allow": ALL},
-            "new_stdio": child("new", allow=ALL),
-            "new_http": {"url": new, "allow": ALL},
-            "fixed_stdio": child("old", allow=ALL, cwd=str(folder)),
-        }
+    with four("asking", allow=ALL) as entries:
+        entries["fixed_stdio"] = child("asking", ERAS["old"], allow=ALL, cwd=str(folder))
         file = upstream_file(folder / "upstreams.json", **entries)
         yield Launch(folder, fill(folder / "workspace"), (*UNASKED, "--upstreams", str(file)))
 
@@ -228,7 +198,7 @@ async def test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_quest
     tmp_path: Path, seek_node: SeekNode, transport: str, kind: Kind
 ) -> None:
     """ERA-6: -32042 as it is for a client of 2025-11-25, a URL input and a second try for a stateless one."""
-    file = upstream_file(tmp_path / "upstreams.json", up=child("old"))
+    file = upstream_file(tmp_path / "upstreams.json", up=child("asking", ERAS["old"]))
     launch = Launch(tmp_path, fill(tmp_path / "workspace"), (*UNASKED, "--upstreams", str(file)))
     answers = {FORMS: [{"action": "accept"}]}
 
@@ -248,7 +218,8 @@ async def test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_quest
 # ERA-3
 async def test_what_the_entry_does_not_allow_is_not_asked(tmp_path: Path, seek_node: SeekNode) -> None:
     """R-UP-8: sampling is off until the user's word; elicitation can be switched off."""
-    entries = {"old": child("old"), "new": child("new"), "shut": child("old", allow=[])}
+    entries = {name: child("asking", era) for name, era in ERAS.items()}
+    entries["shut"] = child("asking", ERAS["old"], allow=[])
     file = upstream_file(tmp_path / "upstreams.json", **entries)
     launch = Launch(tmp_path, fill(tmp_path / "workspace"), (*UNASKED, "--upstreams", str(file)))
     answers = {FORMS: [accepts(day="x")] * 3, MODEL: [A_WORD] * 3}
@@ -357,7 +328,7 @@ async def test_a_question_of_one_of_two_calls_of_a_client_is_answered_to_it(
 @every_era
 async def test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs(tmp_path: Path, era: str) -> None:
     """WSP-1, WSP-2: two clients, two projects, one configuration."""
-    entry = child(era, cwd="${workspace}")
+    entry = child("asking", ERAS[era], cwd="${workspace}")
     entry["env"]["FOLDER"] = "${workspace}/src"
     file = upstream_file(tmp_path / "upstreams.json", up=entry)
     projects = [fill(tmp_path / name).resolve() for name in ("one", "two")]
@@ -392,7 +363,7 @@ async def test_an_entry_without_a_folder_works_in_that_of_the_client_over_http_t
 ) -> None:
     """WSP-2: clients that name no folder of this machine share the process where goat-mcp was started, and so do those
     of the stateless era, which are not asked with each call."""
-    file = upstream_file(tmp_path / "upstreams.json", up=child(era))
+    file = upstream_file(tmp_path / "upstreams.json", up=child("asking", ERAS[era]))
     projects = [fill(tmp_path / name).resolve() for name in ("one", "two")]
     home = fill(tmp_path / "workspace").resolve()
     launch = Launch(tmp_path, home, (*UNASKED, "--upstreams", str(file)), names_workspace=False)
@@ -458,7 +429,8 @@ async def test_an_upstream_that_needs_a_workspace_does_not_start_without_one(
     tmp_path: Path, seek_node: SeekNode
 ) -> None:
     """WSP-2: unknown is an error, never `/`."""
-    file = upstream_file(tmp_path / "upstreams.json", up=child("old", cwd="${workspace}"), other=child("old"))
+    up, other = child("asking", ERAS["old"], cwd="${workspace}"), child("asking", ERAS["old"])
+    file = upstream_file(tmp_path / "upstreams.json", up=up, other=other)
     launch = Launch(tmp_path, Path("/"), (*UNASKED, "--upstreams", str(file)), names_workspace=False)
 
     seen = await visit(PYTHON[0], launch, [call("mcp__up__folder"), call("mcp__other__folder")], NOBODY, node=seek_node)

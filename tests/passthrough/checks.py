@@ -5,115 +5,20 @@ A check raises if something did not pass; the text of the error says what.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
 import anyio
 import mcp_types as types
-from mcp import Client, StdioServerParameters
-from mcp.client.extension import advertise
+from mcp import StdioServerParameters
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 
 from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS
-from tests.passthrough.upstream import (
-    APP_META,
-    KEPT_KEY,
-    PAGE,
-    PAGE_META,
-    PAGE_TYPE,
-    VENDOR_KEY,
-    WATCHED,
-)
+from tests.passthrough.client import ROOT, WAIT_S, Seen, connected, text_of
+from tests.passthrough.extension_checks import check_skills, check_tasks
+from tests.passthrough.upstream import APP_META, KEPT_KEY, PAGE, PAGE_META, PAGE_TYPE, VENDOR_KEY, WATCHED
 
-WAIT_S = 20.0
-LISTED_WITHIN_S = 5.0
-MODES = {HANDSHAKE: "legacy", STATELESS: "2026-07-28"}
-UI = "io.modelcontextprotocol/ui"
 _BIG = 12345678901234567890
-ROOT = Path(__file__).parent.as_uri()
-"""A folder that exists: others are not passed on as roots."""
-
-
-@dataclass
-class Seen:
-    """A client, and what it was sent and asked."""
-
-    client: Client
-    era: str
-    asked: list[str] = field(default_factory=list[str])
-    logs: list[Any] = field(default_factory=list[Any])
-    heard: list[Any] = field(default_factory=list[Any])
-
-    async def tool(self, name: str) -> types.Tool:
-        """Its entry in the list; a first list may come before the server behind the gateway has started."""
-        with anyio.move_on_after(LISTED_WITHIN_S):
-            while True:
-                for tool in (await self.client.list_tools()).tools:
-                    if tool.name == name or tool.name.endswith(f"_{name}"):
-                        return tool
-                await anyio.sleep(0.2)
-        raise AssertionError(f"{name} is not listed")
-
-    async def call(self, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> types.CallToolResult:
-        result = await self.client.call_tool((await self.tool(name)).name, arguments, **more)
-        if result.is_error:
-            raise AssertionError(_text(result))
-        return result
-
-    async def until(self, is_there: Callable[[], bool], what: str) -> None:
-        with anyio.move_on_after(WAIT_S):
-            while not is_there():  # noqa: ASYNC110  # messages arrive in callbacks of the SDK
-                await anyio.sleep(0.02)
-            return
-        raise AssertionError(f"{what} did not arrive")
-
-
-@asynccontextmanager
-async def connected(target: StdioServerParameters, era: str) -> AsyncGenerator[Seen]:
-    """A client of one era that can do everything."""
-    seen: Seen
-
-    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        seen.asked.append(params.mode)
-        return types.ElicitResult(action="accept", content={"name": "Ada"} if params.mode == "form" else None)
-
-    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
-        seen.asked.append("sampling")
-        content = types.TextContent(type="text", text="hello from the model")
-        return types.CreateMessageResult(role="assistant", content=content, model="scripted")
-
-    async def roots(context: Any) -> types.ListRootsResult:
-        seen.asked.append("roots")
-        return types.ListRootsResult(roots=[types.Root(uri=ROOT)])  # pyright: ignore[reportArgumentType]  # a URL as text
-
-    async def logged(params: types.LoggingMessageNotificationParams) -> None:
-        seen.logs.append(params)
-
-    async def heard(message: Any) -> None:
-        seen.heard.append(message)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the newer revision no longer has
-        client = Client(
-            target,
-            mode=MODES[era],
-            elicitation_callback=elicit,
-            sampling_callback=sample,
-            list_roots_callback=roots,
-            logging_callback=logged,
-            log_level="info",
-            message_handler=heard,
-            extensions=[advertise(UI, {"mimeTypes": [PAGE_TYPE]})],
-            cache=None,
-            read_timeout_seconds=WAIT_S,
-        )
-        async with client:
-            seen = Seen(client, era)
-            yield seen
 
 
 async def _tools(seen: Seen) -> None:
@@ -128,8 +33,8 @@ async def _tools(seen: Seen) -> None:
 
 
 async def _resources(seen: Seen) -> None:
-    uris = {str(resource.uri) for resource in (await seen.client.list_resources()).resources}
-    assert {"test://text", "test://data"} <= uris, "not listed under their own URIs"
+    for uri in ("test://text", "test://data"):
+        await seen.resource(uri)
     text = (await seen.client.read_resource("test://text")).contents[0]
     data = (await seen.client.read_resource("test://data")).contents[0]
     assert isinstance(text, types.TextResourceContents), "the text is missing"
@@ -139,18 +44,24 @@ async def _resources(seen: Seen) -> None:
 
 
 async def _templates(seen: Seen) -> None:
-    listed = (await seen.client.list_resource_templates()).resource_templates
-    assert "test://item/{id}" in {one.uri_template for one in listed}, "not listed"
+    async def look() -> bool | None:
+        listed = (await seen.client.list_resource_templates()).resource_templates
+        return "test://item/{id}" in {one.uri_template for one in listed} or None
+
+    await seen.listed(look, "not listed")
     content = (await seen.client.read_resource("test://item/7")).contents[0]
     assert isinstance(content, types.TextResourceContents), "no text"
     assert content.text == "content of test://item/7", "another text"
 
 
 async def _prompt(seen: Seen) -> types.Prompt:
-    for prompt in (await seen.client.list_prompts()).prompts:
-        if prompt.name == "greet" or prompt.name.endswith("_greet"):
-            return prompt
-    raise AssertionError("not listed")
+    async def look() -> types.Prompt | None:
+        for prompt in (await seen.client.list_prompts()).prompts:
+            if prompt.name == "greet" or prompt.name.endswith("_greet"):
+                return prompt
+        return None
+
+    return await seen.listed(look, "not listed")
 
 
 async def _prompts(seen: Seen) -> None:
@@ -237,7 +148,7 @@ async def _cancel(seen: Seen) -> None:
         group.cancel_scope.cancel()
     with anyio.move_on_after(WAIT_S / 4):
         while True:
-            if _text(await seen.call("cancelled")) != "0":
+            if text_of(await seen.call("cancelled")) != "0":
                 return
             await anyio.sleep(0.05)
     raise AssertionError("the server was not told")
@@ -250,24 +161,23 @@ async def _ignore_errors(call: Callable[..., Awaitable[Any]], name: str, on_prog
 def _asks(tool: str, kind: str, answer: str) -> Check:
     async def run(seen: Seen) -> None:
         result = await seen.call(tool)
-        assert kind in seen.asked, f"the client was not asked; the server got: {_text(result)}"
-        assert answer in _text(result), f"the server got: {_text(result)}"
+        assert kind in seen.asked, f"the client was not asked; the server got: {text_of(result)}"
+        assert answer in text_of(result), f"the server got: {text_of(result)}"
 
     return run
 
 
 async def _metadata(seen: Seen) -> None:
     result = await seen.call("meta", meta={VENDOR_KEY: "abc"})
-    assert _text(result) == "abc", f"the server got {_text(result)!r}"
+    assert text_of(result) == "abc", f"the server got {text_of(result)!r}"
     assert (result.meta or {}).get(KEPT_KEY) == {"n": _BIG, "list": []}, f"the client got {result.meta}"
 
 
 async def _apps(seen: Seen) -> None:
     meta = (await seen.tool("board")).meta
     assert _holds(meta, APP_META), f"of the tool: {meta}"
-    listed = {str(one.uri): one for one in (await seen.client.list_resources()).resources}
-    assert PAGE in listed, "the page is not listed"
-    assert _holds(listed[PAGE].meta, PAGE_META), f"of the listed page: {listed[PAGE].meta}"
+    listed = await seen.resource(PAGE)
+    assert _holds(listed.meta, PAGE_META), f"of the listed page: {listed.meta}"
     page = (await seen.client.read_resource(PAGE)).contents[0]
     assert page.mime_type == PAGE_TYPE, f"of the page: {page.mime_type}"
     assert _holds(page.meta, PAGE_META), f"of the page: {page.meta}"
@@ -279,11 +189,7 @@ def _holds(meta: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
     return all((meta or {}).get(key) == value for key, value in wanted.items())
 
 
-def _text(result: types.CallToolResult) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, types.TextContent))
-
-
-Check = Callable[[Seen], Awaitable[None]]
+Check = Callable[[Seen], Coroutine[Any, Any, None]]
 CHECKS: Mapping[str, Check] = {
     "tools": _tools,
     "resources": _resources,
@@ -301,9 +207,17 @@ CHECKS: Mapping[str, Check] = {
     "roots": _asks("ask_roots", "roots", ROOT),
     "`_meta`": _metadata,
     "apps": _apps,
+    "tasks": check_tasks,
+    "skills": check_skills,
 }
 PAIRS = tuple((client, server) for client in (HANDSHAKE, STATELESS) for server in (HANDSHAKE, STATELESS))
 """Eras of the client and of the server."""
+_NO_FIELD = "the handshake revisions have no field in which a server declares an extension"
+UNDEFINED: Mapping[tuple[str, str, str], str] = {
+    (row, *pair): _NO_FIELD for row in ("tasks", "skills") for pair in PAIRS if HANDSHAKE in pair
+}
+"""Why there is nothing to check, by row and eras of client and server."""
+CELLS = tuple((row, *pair) for row in CHECKS for pair in PAIRS if (row, *pair) not in UNDEFINED)
 
 
 async def problem(target: StdioServerParameters, era: str, check: Check) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from mcp import StdioServerParameters
 
@@ -20,16 +21,21 @@ def upstream(era: str) -> StdioServerParameters:
     return StdioServerParameters(command=command, args=arguments, env={"PYTHONPATH": str(REPOSITORY)}, cwd=REPOSITORY)
 
 
-def goat(folder: Path, era: str) -> StdioServerParameters:
+def goat_launch(folder: Path, era: str, **members: Any) -> Launch:
+    """goat-mcp in front of the server; `members` are more of its entry."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     server = upstream(era)
     entry = {"command": server.command, "args": server.args, "env": server.env, "naming": "flat", "allow": _ALL}
     file = folder / "upstreams.json"
-    file.write_text(json.dumps({"mcpServers": {"everything": entry}}))
+    file.write_text(json.dumps({"mcpServers": {"everything": {**entry, **members}}}))
     # No workspace is named: the roots that the server is told are the client's.
     options = ("--upstreams", str(file), "--mode", "bypassPermissions")
-    return Launch(folder, workspace, options, names_workspace=False).stdio()
+    return Launch(folder, workspace, options, names_workspace=False)
+
+
+def goat(folder: Path, era: str) -> StdioServerParameters:
+    return goat_launch(folder, era).stdio()
 
 
 def fastmcp(folder: Path, era: str) -> StdioServerParameters:

@@ -1,6 +1,7 @@
 """The server behind the gateways that are compared: for each row of the table one tool, resource or prompt.
 
-`python -m tests.passthrough.upstream handshake` refuses 2026-07-28, `... stateless` refuses a handshake.
+`python -m tests.passthrough.upstream handshake` refuses 2026-07-28, `... stateless` refuses a handshake, and `... both`
+speaks both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
@@ -21,7 +23,10 @@ from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from tests.conformance.fixture.asking import ask, completion, one_field, said
 from tests.conformance.fixture.call import Answer, Call, Context, text
 from tests.conformance.fixture.one_era import one_era
+from tests.conformance.fixture.skills import FILES, Shelf
+from tests.conformance.fixture.tasks import Tasks
 
+BOTH = "both"
 VENDOR_KEY = "example.org/trace"
 KEPT_KEY = "example.org/kept"
 WATCHED = "test://watched"
@@ -46,7 +51,8 @@ class Everything:
     def __init__(self) -> None:
         self.cancelled = 0
         self.bus = InMemorySubscriptionBus()
-        self.has_grown = False
+        self.grown = 0
+        self.tasks = Tasks(offers=True)
         self.tools: dict[str, Callable[[Call], Awaitable[Answer]]] = {
             "add": _add,
             "blocks": _blocks,
@@ -62,6 +68,7 @@ class Everything:
             "grow": self._grow,
             "meta": _meta,
             "board": _board,
+            **{tool.name: tool.run for tool in self.tasks.tools},
         }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # log levels and subscriptions belong to the older revisions
@@ -81,10 +88,13 @@ class Everything:
                 on_set_logging_level=_done,
                 on_subscriptions_listen=ListenHandler(self.bus),
             )
+        self.tasks.add_to(self.server)
+        Shelf().add_methods_to(self.server)
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        more = ["grown"] if self.has_grown else []
-        return types.ListToolsResult(tools=[_listed(name) for name in (*self.tools, *more)])
+        more = ["grown", *(f"grown_{number}" for number in range(2, self.grown + 1))] if self.grown else []
+        of_tasks = {tool.name: tool.listed for tool in self.tasks.tools}
+        return types.ListToolsResult(tools=[of_tasks.get(name) or _listed(name) for name in (*self.tools, *more)])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Answer:
         if params.name not in self.tools:
@@ -111,7 +121,7 @@ class Everything:
         return text("touched")
 
     async def _grow(self, call: Call) -> Answer:
-        self.has_grown = True
+        self.grown += 1
         await self.bus.publish(ToolsListChanged())
         if not call.is_stateless:
             await call.ctx.session.send_tool_list_changed()
@@ -216,6 +226,8 @@ async def _list_templates(
 
 async def _read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     uri = str(params.uri)
+    if uri in FILES:
+        return await Shelf().read(ctx, params)
     if uri == "test://data":
         return types.ReadResourceResult(contents=[types.BlobResourceContents(uri=uri, blob="AAEC")])
     if uri == PAGE:
@@ -239,7 +251,7 @@ async def _done(ctx: Context, params: Any) -> types.EmptyResult:
 
 async def serve(era: str) -> None:
     server = Everything().server
-    async with one_era(era) as (read, write):
+    async with stdio_server() if era == BOTH else one_era(era) as (read, write):
         options = server.create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
         await server.run(read, write, options)
 

@@ -15,7 +15,10 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.pinning.pin_lock import PinLock
 from goat_mcp.upstreams.pinning.pin_review import approve, waiting_in
+from tests.e2e.goat import REPOSITORY, listed_with
+from tests.quick_start import module_command
 from tests.server.handlers.test_resources import connected, gateway
+from tests.server.task_client import running
 from tests.skill_client import ask, children, skill, skill_uris, skills, text, without_hop
 from tests.upstreams.skilled import Skilled, body, entry
 
@@ -43,7 +46,7 @@ async def refusal(client: Client, uri: str, method: str = "resources/read") -> t
     return refused.value.error.code, refused.value.error.message
 
 
-# ERA-7, NAM-1, NAM-5, REL-1
+# ERA-7, NAM-1, NAM-5, NAM-6, REL-1
 @both_eras
 @pytest.mark.parametrize("legacy", [False, True])
 async def test_two_servers_with_one_skill_name_have_two_skills(tmp_path: Path, mode: str, legacy: bool) -> None:
@@ -396,3 +399,34 @@ async def test_a_server_that_is_down_keeps_its_list_and_its_neighbours_are_well(
 
     assert [one["uri"] for one in answer["skills"]] == ["skill://mcp__shop/refunds/SKILL.md"]
     assert none.asked("skills/list") == []
+
+
+@pytest.mark.parametrize("first", ["legacy", "2026-07-28"])
+async def test_skills_of_a_server_of_both_eras_are_listed_whoever_listed_its_tools_first(
+    tmp_path: Path, first: str
+) -> None:
+    """ERA-2b: servers of the SDK declare no extension in a handshake."""
+    program, *arguments = module_command("tests.conformance.fixture.skills")
+    entry = {"command": program, "args": arguments, "env": {"PYTHONPATH": str(REPOSITORY)}}
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"shop": entry}}))
+    served = gateway(tmp_path, upstreams=[file])
+
+    async with running(served) as adapter, Client(adapter.server, mode=first) as opener:
+        await listed_with(opener, "mcp__shop__test_simple_text")
+        early = await skill_uris(opener)
+        async with Client(adapter.server, mode="2026-07-28") as newer, Client(adapter.server, mode="legacy") as older:
+            listed = await skill_uris(newer)
+            below = await children(newer, "skill://mcp__shop/git-workflow/references")
+            got = await skill(newer, listed[0])
+            seen_later = await skill_uris(older)
+
+    assert early == ([] if first == "legacy" else listed)
+    assert listed == [
+        "skill://mcp__shop/git-workflow/SKILL.md",
+        "skill://mcp__shop/acme/billing/refunds/SKILL.md",
+        "skill://mcp__shop/pdf-processing/SKILL.md",
+    ]
+    assert below == [("skill://mcp__shop/git-workflow/references/COMMITS.md", "text/markdown")]
+    assert got["uri"] == listed[0]
+    assert seen_later == listed

@@ -19,7 +19,7 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.e2e.conftest import upstream_file
-from tests.e2e.test_upstreams_that_ask import listening
+from tests.e2e.upstream_launch import ERAS, listening
 from tests.server.asking import accepts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -83,7 +83,7 @@ async def calls_of_the_upstream(client: Client) -> int:
 
 @every_era
 async def test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about(tmp_path: Path, era: str) -> None:
-    with listening(era) as url:
+    with listening("asking", ERAS[era]) as url:
         async with process(tmp_path, url) as client:
             asked = await ask(client)
             state = asked.request_state
@@ -111,7 +111,7 @@ async def test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about
 async def test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs_no_more(
     tmp_path: Path, era: str, transport: Literal["http", "stdio"]
 ) -> None:
-    with listening(era) as url:
+    with listening("asking", ERAS[era]) as url:
         async with process(tmp_path, url, transport) as client:
             asked = await ask(client)
         async with process(tmp_path, url, transport) as client:

@@ -15,7 +15,7 @@ from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.connection_pool import MAX_FIRST, MAX_INSTANCES, MAX_OF_ONE, ConnectionPool
 from goat_mcp.upstreams.eras import Era, UpstreamEras
 from goat_mcp.upstreams.supervisor import Supervisor
-from tests.e2e.test_upstreams_that_ask import ERAS, child
+from tests.e2e.upstream_launch import ERAS, child
 from tests.upstreams.fleet import Fleet, fleet
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -28,7 +28,7 @@ async def process_of(running: Fleet, principal: str, session: str) -> int:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_sessions_of_a_principal_share_a_process_and_principals_never_do(tmp_path: Path, era: str) -> None:
-    async with fleet(tmp_path, {"up": child(era)}) as running:
+    async with fleet(tmp_path, {"up": child("asking", ERAS[era])}) as running:
         mine = [await process_of(running, "me", session) for session in ("one", "two")]
         theirs = await process_of(running, "somebody", "three")
         again = await process_of(running, "me", "one")
@@ -39,7 +39,7 @@ async def test_sessions_of_a_principal_share_a_process_and_principals_never_do(t
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_where_the_entry_says_so_each_session_of_older_clients_has_its_own(tmp_path: Path, era: str) -> None:
-    async with fleet(tmp_path, {"up": child(era, scope="session")}) as running:
+    async with fleet(tmp_path, {"up": child("asking", ERAS[era], scope="session")}) as running:
         pids = [await process_of(running, "me", session) for session in ("one", "two", "one")]
 
     assert pids[0] == pids[2]

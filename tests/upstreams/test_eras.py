@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,9 +19,8 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.eras import ConnectionEra, Era, UpstreamEras
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.status import ReasonCode
-from tests.e2e.processes import end
-from tests.e2e.test_upstreams_that_ask import ALL, REPOSITORY
-from tests.quick_start import module_command
+from tests.e2e.test_upstreams_that_ask import ALL
+from tests.e2e.upstream_launch import child, listening
 from tests.upstreams.calls.test_multi_round import Person
 from tests.upstreams.fleet import Fleet, fleet, load
 
@@ -47,24 +45,13 @@ def person(version: str) -> Counted:
     return Counted(protocol_version=version, is_stateless=version == NEW)
 
 
-def command(era: str, *options: str) -> list[str]:
-    return module_command("tests.e2e.servers.asking", era, *options)
-
-
 @contextmanager
 def entry(transport: str, era: str = "both") -> Generator[dict[str, Any]]:
     if transport == "stdio":
-        program, *arguments = command(era)
-        env = {"PYTHONPATH": str(REPOSITORY)}
-        yield {"command": program, "args": arguments, "env": env, "allow": ALL}
+        yield child("asking", era, allow=ALL)
         return
-    process = subprocess.Popen(command(era, "--http"), cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield {"url": process.stdout.readline().strip(), "allow": ALL}
-    finally:
-        end(process)
-        process.communicate()
+    with listening("asking", era) as url:
+        yield {"url": url, "allow": ALL}
 
 
 async def booked(running: Fleet, client: Counted, session: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState
 from tests.e2e.conftest import fill
-from tests.e2e.test_upstreams_that_ask import child
+from tests.e2e.upstream_launch import ERAS, child
 from tests.upstreams.fleet import QUICK, SERVERS, Fleet, fleet
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -50,7 +50,9 @@ async def test_what_waits_for_a_workspace_is_started_when_there_is_one_and_not_a
     project = fill(tmp_path / "project").resolve()
     roots = Roots()
 
-    async with fleet(tmp_path, {"up": child("old", cwd="${workspace}")}, limits=NEVER_AGAIN, roots=roots) as running:
+    async with fleet(
+        tmp_path, {"up": child("asking", ERAS["old"], cwd="${workspace}")}, limits=NEVER_AGAIN, roots=roots
+    ) as running:
         before = running.status("up")
         roots.now = [project]
         running.upstreams.workspace_changed()
@@ -81,7 +83,9 @@ async def test_without_a_workspace_each_call_is_refused_at_once_and_nothing_is_t
     project = fill(tmp_path / "project").resolve()
     roots = Roots(project)
 
-    async with fleet(tmp_path, {"up": child("old", cwd="${workspace}")}, limits=NEVER_AGAIN, roots=roots) as running:
+    async with fleet(
+        tmp_path, {"up": child("asking", ERAS["old"], cwd="${workspace}")}, limits=NEVER_AGAIN, roots=roots
+    ) as running:
         worked_in = await folder(running)
         roots.now = []
         refused = [await running.failing("mcp__up__folder", principal=f"p{number}") for number in range(3)]
@@ -96,7 +100,11 @@ async def test_a_workspace_whose_first_folder_is_the_same_changes_no_process(tmp
     first, second = (fill(tmp_path / name).resolve() for name in ("first", "second"))
     roots = Roots(first)
 
-    async with fleet(tmp_path, {"up": child("old"), "there": child("old", cwd=str(second))}, roots=roots) as running:
+    async with fleet(
+        tmp_path,
+        {"up": child("asking", ERAS["old"]), "there": child("asking", ERAS["old"], cwd=str(second))},
+        roots=roots,
+    ) as running:
         before = [(await running.call(f"mcp__{name}__folder")).text for name in ("up", "there")]
         roots.now = [first, second]
         running.upstreams.workspace_changed()

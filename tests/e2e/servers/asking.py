@@ -14,27 +14,21 @@ if __name__ == "__main__":
 
 import asyncio
 import os
-import socket
 import sys
 import warnings
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
-import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from tests.conformance.fixture.one_era import HANDSHAKE, one_era
+from tests.e2e.servers.serving import serve
 
 ERA = Path(sys.argv[1][1:]).read_text() if sys.argv[1].startswith("@") else sys.argv[1]
-REFUSED = {"legacy": "server/discover", "2026-07-28": "initialize"}.get(ERA)
-"""What a server of one era does not know."""
 Context = ServerRequestContext[Any, Any]
 
 
@@ -200,28 +194,8 @@ def server() -> Server[Any]:
     made = Server[Any]("asking", version="1", on_list_tools=listed, on_call_tool=asking.call)
     made.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, asking.roots_changed)
-
-    async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if ctx.method == REFUSED:
-            raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
-        return await call_next(ctx)
-
-    made.middleware.append(of_one_era)
     return made
 
 
-async def over_stdio() -> None:
-    made = server()
-    async with one_era(HANDSHAKE) if ERA == "legacy" else stdio_server() as (read, write):
-        await made.run(read, write, made.create_initialization_options())
-
-
-def over_http() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    config = uvicorn.Config(server().streamable_http_app(), log_level="error", timeout_graceful_shutdown=1)
-    anyio.run(uvicorn.Server(config).serve, [listener])
-
-
 if __name__ == "__main__":
-    over_http() if "--http" in sys.argv else anyio.run(over_stdio)
+    serve(server(), ERA, over_http="--http" in sys.argv)

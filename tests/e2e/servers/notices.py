@@ -14,21 +14,17 @@ if __name__ == "__main__":
 
 import copy
 import json
-import socket
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 import mcp_types as types
-import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
-from mcp.shared.exceptions import MCPError
 
-from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS, one_era
+from tests.e2e.servers.serving import serve
 
 ERA = sys.argv[1]
 IS_MODERN = ERA == "2026-07-28"
@@ -136,28 +132,8 @@ def server() -> Server[Any]:
         on_subscriptions_listen=listen,
     )
     made.add_notification_handler("notifications/cancelled", types.CancelledNotificationParams, cancelled)
-
-    async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if ctx.method == ("initialize" if IS_MODERN else "server/discover"):
-            raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
-        return await call_next(ctx)
-
-    made.middleware.append(of_one_era)
     return made
 
 
-async def over_stdio() -> None:
-    made = server()
-    async with one_era(STATELESS if IS_MODERN else HANDSHAKE) as (read, write):
-        await made.run(read, write, made.create_initialization_options())
-
-
-def over_http() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    config = uvicorn.Config(server().streamable_http_app(), log_level="error", timeout_graceful_shutdown=1)
-    anyio.run(uvicorn.Server(config).serve, [listener])
-
-
 if __name__ == "__main__":
-    over_http() if "--http" in sys.argv else anyio.run(over_stdio)
+    serve(server(), ERA, over_http="--http" in sys.argv)

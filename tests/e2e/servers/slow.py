@@ -14,22 +14,19 @@ if __name__ == "__main__":
     gc.disable()
 
 import os
-import socket
 import sys
 import warnings
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
-import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from tests.conformance.fixture.one_era import HANDSHAKE, STATELESS, one_era
+from tests.e2e.servers.serving import serve
 
 ERA, FOLDER = sys.argv[1], Path(sys.argv[2])
 IS_MODERN = ERA == "2026-07-28"
@@ -125,29 +122,8 @@ async def listed(ctx: Context, params: Any) -> types.ListToolsResult:
 
 
 def server() -> Server[Any]:
-    made = Server[Any]("slow", version="1", on_list_tools=listed, on_call_tool=call)
-
-    async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        if ctx.method == ("initialize" if IS_MODERN else "server/discover"):
-            raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
-        return await call_next(ctx)
-
-    made.middleware.append(of_one_era)
-    return made
-
-
-async def over_stdio() -> None:
-    made = server()
-    async with one_era(STATELESS if IS_MODERN else HANDSHAKE) as (read, write):
-        await made.run(read, write, made.create_initialization_options())
-
-
-def over_http() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    config = uvicorn.Config(server().streamable_http_app(), log_level="error", timeout_graceful_shutdown=1)
-    anyio.run(uvicorn.Server(config).serve, [listener])
+    return Server[Any]("slow", version="1", on_list_tools=listed, on_call_tool=call)
 
 
 if __name__ == "__main__":
-    over_http() if "--http" in sys.argv else anyio.run(over_stdio)
+    serve(server(), ERA, over_http="--http" in sys.argv)
