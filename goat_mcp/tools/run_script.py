@@ -31,6 +31,8 @@ RESULT_CHARS = 1_000_000
 AT_A_TIME = 8
 """Calls of one script that run side by side. More of them wait: the limiter would refuse a flood."""
 
+_PENDING = "\nBegin the new script with this call: what ran before it has been done."
+
 CallTool = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[ToolResult, bool]]]
 """One call through the pipeline: its result, and whether whoever refused it wants nothing else started."""
 
@@ -117,7 +119,8 @@ class _Calls:
             result, stops = await self._call(tool, arguments, self._inner())
         self._is_stopped = self._is_stopped or stops  # one that ran beside it changes nothing of that
         if result.is_error:
-            raise CallFailed(f"{result.error_code or ErrorCode.TOOL}: {_message(result)}")
+            more = _PENDING if result.error_code == ErrorCode.APPROVAL_PENDING else ""
+            raise CallFailed(f"{result.error_code or ErrorCode.TOOL}: {_message(result)}{more}")
         return _data(result)
 
     def _inner(self) -> ToolContext:
@@ -139,7 +142,8 @@ class _Calls:
             if self._is_stopped:
                 return Answer(Reply.CANCELLED)
             # Calls before it may have changed something: the script must not be started again with the answer.
-            answer = await self._ctx.ask(replace(form, opens_call=False))
+            message = f"For a script: {form.message}"
+            answer = await self._ctx.ask(replace(form, message=message, opens_call=False))
             if any(question.name == DECISION for question in form.questions):
                 refused = answer.reply in (Reply.DECLINED, Reply.CANCELLED) or answer.text(DECISION) == DENY
                 self._is_stopped = self._is_stopped or refused

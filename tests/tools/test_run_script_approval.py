@@ -222,3 +222,12 @@ async def test_todos_of_a_script_are_the_clients(tmp_path: Path) -> None:
 
     assert kept.facts is not None
     assert [todo["content"] for todo in kept.facts["oldTodos"]] == ["Read it"]
+
+
+async def test_the_form_says_that_a_script_asks(tmp_path: Path) -> None:
+    async with process(tmp_path, *tools()) as client:
+        asked = await begin(client)
+
+    (question,) = (asked.input_requests or {}).values()
+    assert isinstance(question.params, types.ElicitRequestFormParams)
+    assert question.params.message.startswith("For a script: ")
