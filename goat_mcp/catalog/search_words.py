@@ -8,69 +8,11 @@ from collections.abc import Mapping, Sequence
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _FIRST_IDEOGRAPH = "\u2e80"
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "to",
-        "in",
-        "on",
-        "for",
-        "from",
-        "with",
-        "by",
-        "at",
-        "as",
-        "and",
-        "or",
-        "is",
-        "are",
-        "be",
-        "it",
-        "its",
-        "this",
-        "that",
-        "these",
-        "those",
-        "i",
-        "me",
-        "my",
-        "we",
-        "our",
-        "you",
-        "your",
-        "can",
-        "do",
-        "how",
-        "what",
-        "which",
-        "please",
-        "want",
-        "need",
-        "some",
-        "any",
-        "all",
-        "into",
-        "if",
-        "has",
-        "have",
-        "who",
-        "was",
-        "were",
-        "will",
-        "there",
-        "their",
-        "them",
-        "tool",
-        "use",
-        "using",
-        "used",
-        "s",
-        "t",
-    ]
-)
+_SAYS_NOTHING = """
+a an the of to in on for from with by at as and or is are be it its this that these those i me my we our you your can do
+how what which please want need some any all into if has have who was were will there their them tool use using used s t
+"""
+_STOP = frozenset(_SAYS_NOTHING.split())
 _MIN_STEM = 3
 _MIN_DOER = 7
 """Letters of a word whose `er` is an ending: `reviewer` and `watcher`, but not `order`."""
