@@ -133,7 +133,6 @@ def table(done: Sequence[Cell]) -> str:
         "list cached",
         "solved",
         "turns",
-        "s a task",
     )
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for cell in done:
@@ -147,7 +146,6 @@ def table(done: Sequence[Cell]) -> str:
             f"{cell.per_solved_warm:,.0f}",
             f"{cell.solved} of {len(cell.attempts)}",
             f"{cell.turns:.1f}",
-            f"{cell.seconds:.2f}",
         )
         lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines)

@@ -47,6 +47,8 @@ if TYPE_CHECKING:  # loaded with the first connection
 MAX_FRESH_S = 300.0
 """So long a list counts at most: nothing in the extension tells of a change."""
 MIN_FRESH_S = 1.0
+AGAIN_AFTER_S = 5.0
+"""How long nobody asks again for a list that could not be had."""
 MAX_UNLISTED = 200
 """Skills that are on no list, and that clients asked for by their URI; the oldest are forgotten first."""
 MAX_LEVELS = 8
@@ -88,7 +90,8 @@ class UpstreamSkills:
         self._listed: dict[str, Entry] = {}
         self._unlisted: dict[str, Entry] = {}
         self._paths: Mapping[str, tuple[str, ...]] = {}
-        self._fresh_until_s = 0.0
+        self._fresh_until_s = self._failed_until_s = 0.0
+        self._failure = ""
         self._listing = anyio.Lock()
         self.rejected: tuple[RejectedEntry, ...] = ()
 
@@ -223,9 +226,15 @@ class UpstreamSkills:
 
     async def _refresh(self, max_wait_s: float, ctx: ToolContext) -> None:
         """Read the whole list, unless it is fresh. Raises `ToolError`, `UpstreamError`."""
-        async with self._listing:
+        with anyio.move_on_after(max_wait_s) as waited:
+            await self._listing.acquire()
+        if waited.cancelled_caught:
+            raise ToolError(ErrorCode.UPSTREAM, f"upstream {self.config.name} has not listed its skills in time")
+        try:
             if time.monotonic() < self._fresh_until_s:
                 return
+            if time.monotonic() < self._failed_until_s:
+                raise ToolError(ErrorCode.UPSTREAM, self._failure)
 
             async def ask(connection: Connection) -> Listed:
                 return await _list(connection, ctx.meta)
@@ -239,6 +248,12 @@ class UpstreamSkills:
             await self._hold({entry["uri"]: entry for entry in found.entries}, self._unlisted)
             ttl_s = (listed.ttl_ms or 0) / 1_000
             self._fresh_until_s = time.monotonic() + min(max(ttl_s, MIN_FRESH_S), MAX_FRESH_S)
+        except (ToolError, UpstreamError) as failure:
+            if time.monotonic() >= self._failed_until_s:
+                self._failure, self._failed_until_s = failure.message, time.monotonic() + AGAIN_AFTER_S
+            raise
+        finally:
+            self._listing.release()
 
     async def _ask_for(self, uri: str, ctx: ToolContext) -> Entry | None:
         """The entry of now, which is held from then on; None if there is no such skill. Raises `ToolError`."""

@@ -302,6 +302,7 @@ async def test_an_id_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ([DONE, {"status": "working"}], "said that the task is completed, and says now that it is working"),
         ([{"status": "cancelled"}, DONE], "said that the task is cancelled, and says now that it is completed"),
         ([{"status": "dancing"}], "says of a task that it is 'dancing', which is no status"),
+        ([{"status": ["x"]}], "which is no status"),
         ([{"taskId": "of-somebody-else", **DONE}], "answered about another task than it was asked about"),
         ([{"status": "completed"}], "completed a task without a result"),
         ([{"status": "failed"}], "says that a task failed, and not how"),
@@ -311,7 +312,17 @@ async def test_an_id_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             "asks for sampling, which its entry does not allow",
         ),
     ],
-    ids=["backwards", "undead", "no status", "another task", "no result", "no error", "no question", "not allowed"],
+    ids=[
+        "backwards",
+        "undead",
+        "no status",
+        "a list",
+        "another task",
+        "no result",
+        "no error",
+        "no question",
+        "not allowed",
+    ],
 )
 async def test_an_upstream_that_lies_about_its_task_is_told_of_and_not_believed(
     tmp_path: Path, states: list[dict[str, Any]], says: str
@@ -413,6 +424,77 @@ async def test_a_2026_07_28_client_without_tasks_is_told_what_it_lacks(tmp_path:
 
     assert caught.value.code == -32021
     assert caught.value.data == {"requiredCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+
+
+@pytest.mark.parametrize("keys", [["their.key"] * 3, ["their.key", "other", "their.key"]], ids=["one", "two"])
+async def test_a_person_is_asked_each_question_of_a_held_task_once(tmp_path: Path, keys: list[str]) -> None:
+    """It stays there until the upstream has read the answer."""
+    import mcp_types as types
+
+    asked_for: list[str] = []
+
+    async def accept(context: Any, params: Any) -> types.ElicitResult:
+        asked_for.append(params.message)
+        return types.ElicitResult(action="accept", content={})
+
+    (question,) = ASKS["inputRequests"].values()
+    states = [{**ASKS, "inputRequests": {key: question}} for key in keys]
+    served = gateway(tmp_path)
+    async with running(served) as adapter:
+        await served.upstreams.first_outcome("mcp__t__", 30)
+        async with Client(adapter.server, mode="legacy", elicitation_callback=accept) as client:
+            await client.call_tool(MUST, {"states": [*states, DONE]})
+
+    assert len(asked_for) == len(set(keys)) == len(asked(tmp_path, "tasks/update"))
+
+
+async def test_a_held_task_asks_ten_times_at_most(tmp_path: Path) -> None:
+    """ERA-4."""
+    import mcp_types as types
+
+    async def accept(context: Any, params: Any) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={})
+
+    (question,) = ASKS["inputRequests"].values()
+    states = [{**ASKS, "inputRequests": {f"key {number}": question}} for number in range(12)]
+    served = gateway(tmp_path)
+    async with running(served) as adapter:
+        await served.upstreams.first_outcome("mcp__t__", 30)
+        async with Client(adapter.server, mode="legacy", elicitation_callback=accept) as client:
+            result = await client.call_tool(MUST, {"states": [*states, DONE]})
+
+    assert result.is_error and "asked more than 10 times" in str(result.content)
+    assert len(asked(tmp_path, "tasks/update")) == 10
+    assert len(asked(tmp_path, "tasks/cancel")) == 1
+
+
+async def test_a_held_task_has_the_time_of_a_call(tmp_path: Path) -> None:
+    """FLW-3."""
+    served = gateway(tmp_path, server("tasking.py", tmp_path / "log", allow=["elicitation"], timeout_s=1))
+    async with running(served) as adapter:
+        await served.upstreams.first_outcome("mcp__t__", 30)
+        async with Client(adapter.server, mode="legacy") as client:
+            result = await client.call_tool(MUST, {})
+
+    assert result.is_error and "did not end within 1 s" in str(result.content)
+    assert len(asked(tmp_path, "tasks/cancel")) == 1
+
+
+async def test_a_task_that_brings_a_task_brings_no_result(tmp_path: Path) -> None:
+    another = {"status": "completed", "result": {"resultType": "task", "taskId": "x", "status": "working"}}
+    async with client_of(tmp_path) as client:
+        task_id = (await client.call(WORK, {"states": [another]}))["taskId"]
+        state = await client.get(task_id)
+
+    assert state["status"] == "completed" and state["result"]["isError"]
+    assert "completed a task with another task" in str(state["result"]["content"])
+
+
+async def test_times_that_no_clock_knows_are_taken_for_nothing(tmp_path: Path) -> None:
+    async with client_of(tmp_path) as client:
+        made = await client.call(WORK, {"first": {"ttlMs": 10**400, "pollIntervalMs": 10**400}})
+
+    assert made["resultType"] == "task" and made.get("pollIntervalMs") is None
 
 
 async def test_a_held_task_is_cancelled_with_its_call(tmp_path: Path) -> None:

@@ -410,6 +410,8 @@ HOLDS_NOTHING_OF_CALLERS = (
     "catalog/registry",
     "catalog/schemas",
     "catalog/search",
+    "catalog/search_index",
+    "catalog/search_spelling",
     "cli/hosts",
     "commands/compression",
     "commands/sandbox",

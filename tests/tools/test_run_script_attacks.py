@@ -25,10 +25,16 @@ SMALL = {"timeout_s": 1, "memory_mb": 16}
 
 def worker() -> psutil.Process | None:
     """The worker of a script that runs now."""
-    children = psutil.Process().children(recursive=True)
-    running = [child for child in children if child.name() == "monty" and child.status() != psutil.STATUS_ZOMBIE]
+    running = [child for child in psutil.Process().children(recursive=True) if _is_worker(child)]
     assert len(running) <= 1
     return running[0] if running else None
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return process.name() == "monty" and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it has ended meanwhile
+        return False
 
 
 async def goes_on(s: Scripts) -> bool:

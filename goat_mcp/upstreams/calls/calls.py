@@ -151,7 +151,11 @@ class UpstreamCalls:
 
     async def of_result(self, spec: UpstreamSpec, raw: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """The result of a call that came later, with a task. Raises `ToolError` for one that is none."""
-        relayed = relayed_result(self._config.name, raw)
+        try:
+            relayed = relayed_result(self._config.name, raw)
+        except AnsweredWithTask:
+            said = f"upstream {self._config.name} completed a task with another task, which is no result"
+            raise ToolError(ErrorCode.UPSTREAM, said) from None
         self.unknown_blocks += relayed.unknown_blocks
         result = relayed.result
         if spec.output_schema is not None and not result.is_error:

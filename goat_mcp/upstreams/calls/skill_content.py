@@ -59,7 +59,8 @@ def _bytes(uri: str, raw: Mapping[str, Any]) -> bytes | None:
     contents: Any = raw.get("contents")
     if not isinstance(contents, list) or len(cast("list[Any]", contents)) != 1:
         return None
-    (content,) = cast("list[Mapping[str, Any]]", contents)
+    (first,) = cast("list[Any]", contents)
+    content: Mapping[str, Any] = cast("Mapping[str, Any]", first) if isinstance(first, Mapping) else {}
     if content.get("uri") != uri:
         return None
     text, blob = content.get("text"), content.get("blob")

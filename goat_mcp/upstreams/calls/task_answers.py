@@ -18,6 +18,8 @@ STATUSES = frozenset({WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED})
 ENDS = frozenset({COMPLETED, FAILED, CANCELLED})
 MAX_ID_CHARS = 1024
 """Of an upstream's id: ours holds it, and is a header."""
+MAX_MS = 10**12
+"""Thirty years. More is taken for nothing."""
 _MESSAGE_CHARS = 1000
 _TIME_CHARS = 64
 
@@ -50,7 +52,7 @@ def task_id_in(upstream: str, given: Any) -> str:
 def task_members(upstream: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of the task beside its id and what it brings. Raises `ToolError(UPSTREAM)`."""
     status = raw.get("status")
-    if status not in STATUSES:
+    if not isinstance(status, str) or status not in STATUSES:
         raise ToolError(
             ErrorCode.UPSTREAM,
             f"upstream {upstream} says of a task that it is {make_visible(str(status)[:40])!r}, which is no status",
@@ -69,4 +71,4 @@ def task_members(upstream: str, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_duration(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.core.calling_client import ClientRequest
+from goat_mcp.core.calling_client import ClientRequest, RequestNotSent
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
@@ -78,7 +78,11 @@ class TaskRequests:
                     f'The user can allow it with "{kind}" in the list `allow` of that entry.',
                 )
             about = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-            shown = labelled(name, ClientRequest(method, about))
+            try:
+                shown = labelled(name, ClientRequest(method, about))
+            except RequestNotSent as refused:
+                said = f"upstream {name} asks for what cannot be shown: {refused}"
+                raise ToolError(ErrorCode.UPSTREAM, said) from None
             asked[key] = {"method": shown.method, "params": dict(shown.params)}
         return asked
 
