@@ -18,6 +18,7 @@ import anyio.to_thread
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.calls.result_limits import ResultLimits
 from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.core.calling_client import CAPABILITY_MISSING, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.redaction import redacted_upstream_error
@@ -27,6 +28,7 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.upstreams.calls.task_answers import COMPLETED, ENDS, FAILED, INPUT_REQUIRED, WORKING
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
+from goat_mcp.upstreams.transports.server_requests import covers, required_for
 from goat_mcp.upstreams.upstream import Upstream
 from goat_mcp.upstreams.upstreams import Upstreams
 
@@ -80,12 +82,21 @@ class UpstreamTaskCalls:
     async def _asked(
         self, task: UpstreamTask, upstream: Upstream, state: dict[str, Any], ctx: ToolContext
     ) -> dict[str, Any]:
-        """The state with the questions that are left for the client, once what is known is answered."""
+        """The state with the questions that are left for the client, once what is known is answered. Raises
+        `UpstreamError` for one that the client has not said it can answer (ERA-6)."""
         tasks = upstream.calls.tasks
         questions: dict[str, Any] = state.pop("inputRequests")
         if known := tasks.known_answers(questions):
             await tasks.requests.update(task.task_id, known, ctx)
         left = {key: one for key, one in questions.items() if key not in known}
+        for one in left.values():
+            required = required_for(ClientRequest(one["method"], one["params"]))
+            if ctx.client is not None and not covers(ctx.client.capabilities, required):
+                raise UpstreamError(
+                    CAPABILITY_MISSING,
+                    f"upstream {upstream.config.name} asks something that this request does not declare",
+                    {"requiredCapabilities": required},
+                )
         return {**state, "inputRequests": left} if left or not known else {**state, "status": WORKING}
 
     def _about(self, task: UpstreamTask, ctx: ToolContext) -> tuple[UpstreamSpec, Upstream]:

@@ -337,7 +337,9 @@ async def test_an_upstream_that_lies_about_its_task_is_told_of_and_not_believed(
     assert caught.value.code == -32603
 
 
-@pytest.mark.parametrize("first", [{"taskId": ""}, {"taskId": 7}, {"taskId": "x" * 5000}, {"status": "dancing"}])
+@pytest.mark.parametrize(
+    "first", [{"taskId": ""}, {"taskId": 7}, {"taskId": "x" * 5000}, {"taskId": "\u5b57" * 400}, {"status": "dancing"}]
+)
 async def test_a_task_that_cannot_be_one_is_a_failed_call(tmp_path: Path, first: dict[str, Any]) -> None:
     async with client_of(tmp_path) as client:
         answer = await client.call(WORK, {"first": first})
@@ -488,6 +490,20 @@ async def test_a_task_that_brings_a_task_brings_no_result(tmp_path: Path) -> Non
 
     assert state["status"] == "completed" and state["result"]["isError"]
     assert "completed a task with another task" in str(state["result"]["content"])
+
+
+async def test_a_question_that_the_request_does_not_declare_is_not_passed_on(tmp_path: Path) -> None:
+    """ERA-6."""
+    without: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    async with client_of(tmp_path) as client:
+        task_id = (await client.call(WORK, {"states": [ASKS, ASKS]}))["taskId"]
+        with pytest.raises(Refused) as caught:
+            await client.get(task_id, capabilities=without)
+        state = await client.get(task_id)
+
+    assert caught.value.code == -32021
+    assert caught.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    assert set(state["inputRequests"]) == {"their.key"}
 
 
 async def test_times_that_no_clock_knows_are_taken_for_nothing(tmp_path: Path) -> None:

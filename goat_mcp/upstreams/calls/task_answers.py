@@ -16,7 +16,7 @@ EXTENSION = "io.modelcontextprotocol/tasks"
 WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED = "working", "input_required", "completed", "failed", "cancelled"
 STATUSES = frozenset({WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED})
 ENDS = frozenset({COMPLETED, FAILED, CANCELLED})
-MAX_ID_CHARS = 1024
+MAX_ID_BYTES = 1024
 """Of an upstream's id: ours holds it, and is a header."""
 MAX_MS = 10**12
 """Thirty years. More is taken for nothing."""
@@ -44,7 +44,7 @@ def task_result(config: UpstreamConfig, spec: UpstreamSpec, raw: Mapping[str, An
 
 
 def task_id_in(upstream: str, given: Any) -> str:
-    if not isinstance(given, str) or not 0 < len(given) <= MAX_ID_CHARS or not given.isprintable():
+    if not isinstance(given, str) or not given.isprintable() or not 0 < len(given.encode()) <= MAX_ID_BYTES:
         raise ToolError(ErrorCode.UPSTREAM, f"upstream {upstream} answered with a task that has no usable id")
     return given
 
