@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.catalog.schemas.failed_part import failed_part
 from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.json_values import has_infinity
@@ -67,6 +66,8 @@ class Parameters:
         ready = self._ready(arguments, problems)
         problems += [problem for problem in _mismatches(ready, compiled, max_steps) if problem not in problems]
         if problems:
+            from goat_mcp.catalog.schemas.failed_part import failed_part  # only an error needs it
+
             # One that is not known is probably how the caller wrote the one that is missing.
             new = [(name, _unknown(name, self._properties)) for name in ready if self._is_misspelled(name)]
             problems += [problem for problem in new if problem not in problems]
