@@ -37,7 +37,7 @@ class _NoCalls:
     def admit(self, spec: UpstreamSpec) -> None: ...
 
     async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        raise NotImplementedError
+        raise AssertionError("nothing is called here")
 
 
 def specs(definitions: Sequence[Definition]) -> Sequence[UpstreamSpec]:
