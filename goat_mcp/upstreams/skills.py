@@ -48,7 +48,7 @@ MAX_FRESH_S = 300.0
 """So long a list counts at most: nothing in the extension tells of a change."""
 MIN_FRESH_S = 1.0
 AGAIN_AFTER_S = 5.0
-"""How long nobody asks again for a list that could not be had."""
+"""How long nobody asks again for a list that got no answer."""
 MAX_UNLISTED = 200
 """Skills that are on no list, and that clients asked for by their URI; the oldest are forgotten first."""
 MAX_LEVELS = 8
@@ -248,7 +248,8 @@ class UpstreamSkills:
             await self._hold({entry["uri"]: entry for entry in found.entries}, self._unlisted)
             ttl_s = (listed.ttl_ms or 0) / 1_000
             self._fresh_until_s = time.monotonic() + min(max(ttl_s, MIN_FRESH_S), MAX_FRESH_S)
-        except (ToolError, UpstreamError) as failure:
+        except ToolError as failure:
+            # An error that the upstream answered with is quick, and may be about this request alone (CHN-2).
             if time.monotonic() >= self._failed_until_s:
                 self._failure, self._failed_until_s = failure.message, time.monotonic() + AGAIN_AFTER_S
             raise
