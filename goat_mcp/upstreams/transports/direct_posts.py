@@ -6,12 +6,14 @@ its call by the id. Whatever else an upstream says meanwhile is for the dispatch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
 import httpx2
+from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import SessionMessage
@@ -40,6 +42,9 @@ _POST = {"accept": f"{_JSON}, {_EVENTS}", "content-type": _JSON}
 _GET = {"accept": _EVENTS, "cache-control": "no-store"}
 _RESUME_AFTER_MS = 1000
 _MAX_FAILED_RESUMPTIONS = 2
+_END_WAIT_S = 1.0
+"""So long a response may take to end after its answer; its connection is closed then."""
+_Events = AsyncIterator[httpx2.ServerSentEvent]
 
 
 class Guarded(Protocol):
@@ -66,7 +71,7 @@ class _Stream:
 
 
 class DirectPosts:
-    """The calls of one connection, sent by `client`. `others` leads to the dispatcher."""
+    """The calls of one connection, sent by `client`. `others` leads to the dispatcher; `group` lasts as long as it."""
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class DirectPosts:
         url: str,
         way: Guarded,
         others: MemoryObjectSendStream[SessionMessage | Exception],
+        group: TaskGroup,
         *,
         max_event_bytes: int,
     ) -> None:
@@ -81,6 +87,7 @@ class DirectPosts:
         self._url = httpx2.URL(url)
         self._way = way
         self._others = others
+        self._group = group
         self._max_event_bytes = max_event_bytes
         self._waiting: dict[int, _Call] = {}
         self._is_over = False
@@ -133,17 +140,22 @@ class DirectPosts:
         body = encode({"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params})
         response = await self._send("POST", {**_POST, **headers}, body)
         stream = _Stream()
+        is_ending = False
         try:
             if response.status_code != 200:
                 return _refused(request_id, response.status_code, await response.aread())
             if not _has_events(response):
                 return await self._only_answer(request_id, response)
-            if (answer := await self._read(stream, response)) is not None:
+            events = self._events(response)
+            if (answer := await self._read(stream, events)) is not None:
+                is_ending = True
+                self._group.start_soon(_end, response, events)
                 return answer
         except httpx2.StreamError:
             pass  # it broke: what came until then may be enough to go on
         finally:
-            await response.aclose()
+            if not is_ending:
+                await response.aclose()
         return await self._resumed(stream, headers)
 
     async def _send(self, method: str, headers: dict[str, str], body: bytes | None = None) -> httpx2.Response:
@@ -165,10 +177,13 @@ class DirectPosts:
             await self._hear(message)
         return None
 
-    async def _read(self, stream: _Stream, response: httpx2.Response) -> Answer | None:
+    def _events(self, response: httpx2.Response) -> _Events:
+        return aiter(httpx2.EventSource(response, max_event_size=self._max_event_bytes))
+
+    async def _read(self, stream: _Stream, events: _Events) -> Answer | None:
         """The answer that ends a stream; None if it ends without. What comes before is heard before."""
         try:
-            async for event in httpx2.EventSource(response, max_event_size=self._max_event_bytes):
+            async for event in events:
                 stream.last_id = event.id or stream.last_id
                 if event.retry is not None:
                     stream.resume_after_ms = event.retry
@@ -194,7 +209,7 @@ class DirectPosts:
             response = await self._send("GET", {**headers, **_GET, "last-event-id": stream.last_id})
             try:
                 if response.status_code == 200 and _has_events(response):
-                    if (answer := await self._read(stream, response)) is not None:
+                    if (answer := await self._read(stream, self._events(response))) is not None:
                         return answer
                     failures = 0
                 else:
@@ -210,6 +225,15 @@ class DirectPosts:
             self.on_log(message.method, message.params)
         else:
             await self._others.send(SessionMessage(message))
+
+
+async def _end(response: httpx2.Response, events: _Events) -> None:
+    """Read a response that has brought its answer to its end: only then is its connection used again."""
+    try:
+        with anyio.move_on_after(_END_WAIT_S), suppress(httpx2.StreamError, httpx2.SSEError):
+            await anext(events, None)
+    finally:
+        await response.aclose()
 
 
 def _has_events(response: httpx2.Response) -> bool:

@@ -327,12 +327,12 @@ async def http_transport(
         trust_env=False,
     )
     others, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    direct = DirectPosts(client, endpoint.url, transport, others, max_event_bytes=MAX_BODY_BYTES)
     async with (
         client,
         streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=MAX_BODY_BYTES) as (read, write),
         anyio.create_task_group() as group,
     ):
+        direct = DirectPosts(client, endpoint.url, transport, others, group, max_event_bytes=MAX_BODY_BYTES)
         group.start_soon(_forward, read, direct, others)
         try:
             yield HttpTransport(marks, limits, direct), messages, write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -234,8 +236,13 @@ async def posts(*responses: httpx2.Response) -> AsyncGenerator[tuple[DirectPosts
     """Direct posts, what they talk to, and what the dispatcher gets."""
     upstream, heard = Upstream(list(responses)), list[Any]()
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](8)
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(upstream.answer)) as client, send, receive:
-        direct = DirectPosts(client, "http://upstream/mcp", upstream, send, max_event_bytes=1000)
+    async with (
+        httpx2.AsyncClient(transport=httpx2.MockTransport(upstream.answer)) as client,
+        send,
+        receive,
+        anyio.create_task_group() as group,
+    ):
+        direct = DirectPosts(client, "http://upstream/mcp", upstream, send, group, max_event_bytes=1000)
         direct.on_log = lambda method, params: heard.append((method, params))
         yield direct, upstream, heard
         heard += [item.message for item in _waiting(receive)]
@@ -255,6 +262,78 @@ async def test_log_messages_are_heard_before_the_answer_and_requests_go_to_the_d
 
     assert isinstance(answer, JSONRPCResponse) and answer.result == result(1, "done")["result"]
     assert heard[1:] == [JSONRPCRequest(jsonrpc="2.0", id=5, method="elicitation/create", params={"message": "Who?"})]
+
+
+class Slow(httpx2.AsyncByteStream):
+    """A body that goes on after its answer: with what is given, or with nothing and no end."""
+
+    def __init__(self, *rest: bytes) -> None:
+        self._rest = rest
+        self.read = list[bytes]()
+        self.is_closed = anyio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield events(result(1, "done"))
+        await anyio.lowlevel.checkpoint()
+        for part in self._rest:
+            self.read.append(part)
+            yield part
+        if not self._rest:
+            await anyio.sleep_forever()
+
+    async def aclose(self) -> None:
+        self.is_closed.set()
+
+
+async def test_a_response_is_read_to_its_end_after_its_answer_for_nobody_waits_for_it() -> None:
+    """A connection is used again only if all of the response was read."""
+    body = Slow(b": the end\n\n")
+    async with posts(httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=body)) as (direct, *_):
+        answer = await direct.ask(1, {"name": "echo"}, {})
+        was_closed = body.is_closed.is_set()
+        with anyio.fail_after(WAIT_S):
+            await body.is_closed.wait()
+
+    assert isinstance(answer, JSONRPCResponse)
+    assert (was_closed, body.read) == (False, [b": the end\n\n"])
+
+
+@pytest.mark.parametrize("rest", [[], [b"data: {}\n\n", b"data: {}\n\n"]])
+async def test_a_response_that_does_not_end_after_its_answer_is_closed(
+    rest: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goat_mcp.upstreams.transports.direct_posts._END_WAIT_S", 0.05)
+    body = Slow(*rest)
+    async with posts(httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=body)) as (direct, *_):
+        answer = await direct.ask(1, {"name": "echo"}, {})
+        with anyio.fail_after(WAIT_S):
+            await body.is_closed.wait()
+
+    assert isinstance(answer, JSONRPCResponse)
+    assert body.read == rest[:1]
+
+
+@both_eras
+async def test_calls_one_after_another_share_a_connection(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    connect = asyncio.BaseEventLoop.create_connection
+
+    async def noted(self: Any, factory: Any, host: str, port: int, **options: Any) -> Any:
+        opened.append(port)
+        return await connect(self, factory, host, port, **options)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", noted)
+    port = free_port()
+    with serving_at(port, "good.py", "http", port, tmp_path / "log"):
+        async with fleet(tmp_path, entries(port, tmp_path, version)) as running:
+            await running.call("mcp__web__echo", {"text": "first"})
+            before = opened.count(port)
+            for number in range(20):
+                await running.call("mcp__web__echo", {"text": str(number)})
+
+    assert before and opened.count(port) - before <= 2
 
 
 @pytest.mark.parametrize("first", [b"id: 7\nretry: 1\ndata:\n\n", Broken(b"id: 7\nretry: 1\ndata:\n\n")])
