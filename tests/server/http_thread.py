@@ -63,8 +63,8 @@ class RawServer:
         if isinstance(self.target, tuple):
             return socket.create_connection(self.target, timeout=20)
         connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.target)  # with a time limit it would not wait for a place in a full queue
         connection.settimeout(20)
-        connection.connect(self.target)
         return connection
 
     def head(self, token: str | None, start: str, *, closes: bool = True, **headers: str | None) -> bytes:
