@@ -5,6 +5,7 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import unquote
 
 from goat_mcp.core.skill_uris import DIRECTORY_TYPE, is_below
 
@@ -19,8 +20,14 @@ def children_of(uri: str, root: str, files: Iterable[str]) -> list[dict[str, Any
             continue
         name, slash, _ = file.removeprefix(f"{uri}/").partition("/")
         kind = DIRECTORY_TYPE if slash else mime_type(name)
-        found.setdefault(name, {"uri": f"{uri}/{name}", "name": name, "mimeType": kind})
+        found.setdefault(name, {"uri": f"{uri}/{name}", "name": _shown(name), "mimeType": kind})
     return list(found.values()) if found and (uri == root or is_below(uri, root)) else None
+
+
+def _shown(name: str) -> str:
+    """For people: the last part of a URI, without its percent signs."""
+    plain = unquote(name)
+    return plain if plain.isprintable() and "/" not in plain else name
 
 
 def mime_type(name: str) -> str:

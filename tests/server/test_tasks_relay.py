@@ -296,6 +296,9 @@ async def test_an_id_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert asked(tmp_path, "tasks/get") == []
 
 
+MANY_QUESTIONS = {str(number): {"method": "roots/list"} for number in range(101)}
+
+
 @pytest.mark.parametrize(
     ("states", "says"),
     [
@@ -311,6 +314,9 @@ async def test_an_id_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             [{"status": "input_required", "inputRequests": {"k": {"method": "sampling/createMessage"}}}],
             "asks for sampling, which its entry does not allow",
         ),
+        ([{"status": "failed", "error": {"code": True, "message": "no"}}], "says that a task failed, and not how"),
+        ([{"status": "failed", "error": {"code": 10**400, "message": "no"}}], "says that a task failed, and not how"),
+        ([{"status": "input_required", "inputRequests": MANY_QUESTIONS}], "asks 101 questions at once"),
     ],
     ids=[
         "backwards",
@@ -322,6 +328,9 @@ async def test_an_id_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "no error",
         "no question",
         "not allowed",
+        "no number",
+        "a huge number",
+        "too many questions",
     ],
 )
 async def test_an_upstream_that_lies_about_its_task_is_told_of_and_not_believed(

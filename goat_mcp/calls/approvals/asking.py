@@ -110,7 +110,7 @@ class QueuedApprovals:
         try:
             decided = await self._first_decision(waiting, ctx)
         except anyio.get_cancelled_exc_class():
-            # Hosts give a call up after a minute: then the request waits on. A person who ends it is faster.
+            # Most hosts wait about a minute for a call: then the request waits on. A person who ends it is faster.
             gave_up = time.monotonic() - began_s >= WAIT_LIMIT_S
             with anyio.move_on_after(LEAVE_WITHIN_S, shield=True), suppress(ToolError):
                 await _in_thread(self.store.leave if gave_up else self.store.withdraw, waiting.id)

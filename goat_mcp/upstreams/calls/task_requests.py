@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.transports.connection import Connection
 
 ANSWER_WITHIN_S = 30.0
+MAX_QUESTIONS = 100
+"""Of one task at a time."""
+_MAX_CODE = 2**53
 
 
 class TaskRequests:
@@ -64,8 +67,11 @@ class TaskRequests:
     def _questions(self, given: Any) -> dict[str, Any]:
         """What the client is asked, under the upstream's own keys. Raises `ToolError` for what it may not be asked."""
         name = self._config.name
+        questions = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        if len(questions) > MAX_QUESTIONS:
+            raise ToolError(ErrorCode.UPSTREAM, f"upstream {name} asks {len(questions)} questions at once")
         asked: dict[str, Any] = {}
-        for key, request in (cast("dict[str, Any]", given) if isinstance(given, dict) else {}).items():
+        for key, request in questions.items():
             match request:
                 case {"method": str() as method, **rest} if method in KIND_OF:
                     params: Any = rest.get("params")
@@ -89,7 +95,9 @@ class TaskRequests:
 
 def _error(upstream: str, given: Any) -> dict[str, Any]:
     match given:
-        case {"code": int() as code, "message": str() as message, **rest}:
+        case {"code": int() as code, "message": str() as message, **rest} if (
+            type(code) is int and abs(code) < _MAX_CODE
+        ):
             return {"code": code, "message": message, **({"data": rest["data"]} if "data" in rest else {})}
         case _:
             raise ToolError(ErrorCode.UPSTREAM, f"upstream {upstream} says that a task failed, and not how")
