@@ -155,9 +155,9 @@ lint: quick-lint types
 # What users run is checked for their systems, too. `nice`: tests that run beside it are waited for longer.
 types: setup
 	@nice $(BIN)/pyright --pythonpath $(BIN)/python
-	@for system in Darwin Windows; do \
-	  echo "types on $$system:"; \
-	  nice $(BIN)/pyright --pythonpath $(BIN)/python --pythonplatform $$system goat_mcp manifests || exit 1; \
+	@for system in darwin win32; do \
+	  echo "what $$system has not:"; \
+	  nice $(BIN)/ty check --quiet --python $(VENV) --python-platform $$system goat_mcp manifests || exit 1; \
 	done
 
 quick-lint: setup

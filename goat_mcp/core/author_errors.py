@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
 from goat_mcp.core.json_values import escaped_surrogates
@@ -36,12 +37,13 @@ def failure_of(problem: BaseException) -> ToolError:
     `suggestion` and `help_url` are those of the exception, if it has them.
     """
     name = type(problem).__name__
+    told: Any = problem
     ended = f"the function ended with exit status {problem.code}" if isinstance(problem, SystemExit) else ""
     return handler_failed(
         ended or _text(lambda: str(problem)) or name,
-        _text(lambda: problem.suggestion),  # type: ignore[attr-defined]
+        _text(lambda: told.suggestion),
         name=name,
-        help_url=_text(lambda: problem.help_url),  # type: ignore[attr-defined]
+        help_url=_text(lambda: told.help_url),
     )
 
 
