@@ -143,6 +143,7 @@ class AgentStart:
             rights=rights,
             meta={},
             message=None,
+            restart=None,
             client_waits_since_s=None,
         )
         return AgentJob(

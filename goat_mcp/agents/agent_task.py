@@ -100,7 +100,8 @@ class AgentTask:
                 return Answer(Reply.UNAVAILABLE)
             self._open_questions += 1
             try:
-                return await ask(form)
+                # The agent has done something before: its call cannot be made again with the answer.
+                return await ask(replace(form, opens_call=False))
             finally:
                 self._open_questions -= 1
 

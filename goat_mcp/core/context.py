@@ -85,6 +85,14 @@ async def no_progress(
     """The reporter of a call whose client sent no progress token."""
 
 
+@dataclass(frozen=True)
+class Restart:
+    """Of the call `call_id`, and of none that it makes in turn. `record` is what it wrote down before (see `Form`)."""
+
+    call_id: str
+    record: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """Facts of one call, and the ways to reach its caller.
@@ -133,6 +141,8 @@ class ToolContext:
     """The id of the call that a task of an upstream may be the answer to (SEP-2663): of none that it makes in turn."""
     holds_tasks: bool = False
     """Whether the call itself waits for the end of an upstream's task, for a caller that knows none."""
+    restart: Restart | None = None
+    """If another process may have to start the call again after a question."""
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 

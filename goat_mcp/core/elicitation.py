@@ -37,12 +37,14 @@ class Form:
     """What is asked in one go.
 
     `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made again, by another
-    process too, with the answer at hand.
+    process too, with the answer at hand. `record` says that of a call that wrote down what has happened: made again,
+    it gets this text (`ToolContext.restart`).
     """
 
     message: str
     questions: tuple[Question, ...]
     opens_call: bool = False
+    record: str = ""
 
 
 class Reply(StrEnum):

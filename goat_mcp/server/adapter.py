@@ -54,7 +54,8 @@ from goat_mcp.server.requests import CallAsTask, Requests
 from goat_mcp.server.result_compatibility import downgraded_result, is_plain_text, sanitized_result
 from goat_mcp.server.shared_bus import SharedBus
 from goat_mcp.server.stdio.fast_path import FastPath
-from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls, TravellingState
+from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls
+from goat_mcp.server.travelling_state import TravellingState
 
 if TYPE_CHECKING:  # loaded for the first client that knows tasks
     from goat_mcp.server.tasks.client_tasks import ClientTasks

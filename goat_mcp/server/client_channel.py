@@ -73,8 +73,10 @@ class ClientChannel(ABC):
         return self._ctx
 
     @abstractmethod
-    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`: see `Form`."""
+    async def ask(
+        self, request: Question, answer: type[AnswerT], *, opens_call: bool = False, record: str = ""
+    ) -> AnswerT:
+        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`, `record`: see `Form`."""
 
     @abstractmethod
     async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
@@ -117,7 +119,9 @@ class DirectChannel(ClientChannel):
         """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
         return self._open_questions > 0
 
-    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+    async def ask(
+        self, request: Question, answer: type[AnswerT], *, opens_call: bool = False, record: str = ""
+    ) -> AnswerT:
         self._open_questions += 1
         try:
             return await self._put(request, answer)

@@ -49,7 +49,9 @@ def elicitor(channel: ClientChannel, progress: Progress | None, wait_limit_s: fl
                 group.start_soon(beat, progress, "waiting for the user's answer")
             with anyio.move_on_after(limit_s):
                 try:
-                    reply = await channel.ask(request, types.ElicitResult, opens_call=form.opens_call)
+                    reply = await channel.ask(
+                        request, types.ElicitResult, opens_call=form.opens_call, record=form.record
+                    )
                     answer = form_answer(form, reply)
                 except MCPError as refused:
                     # A client that is gone has no other way to be asked either.

@@ -11,7 +11,7 @@ import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.attended_work import AttendedWork, Leave
-from goat_mcp.core.context import AnswerNow, ToolContext, no_progress, nothing_afterwards, stay_with_client
+from goat_mcp.core.context import AnswerNow, Restart, ToolContext, no_progress, nothing_afterwards, stay_with_client
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
@@ -219,6 +219,7 @@ class Requests:
             ask=elicitor(channel, progress if wants_progress else None),
             host_model=HostModel(channel, sampling) if sampling is not None else None,
             leave_client=partial(_leave, leave, channel, client, call_id) if leave is not None else stay_with_client,
+            restart=Restart(call_id, channel.record_before) if isinstance(channel, SuspendedCall) else None,
             client_waits_since_s=(lambda: channel.round_started_s) if isinstance(channel, SuspendedCall) else None,
         )
         return context, client

@@ -32,6 +32,7 @@ from goat_mcp.server.client_channel import (
     RawAnswer,
     parsed,
 )
+from goat_mcp.server.travelling_state import EarlyAnswer, TravellingState
 from goat_mcp.state.database import OneTimeTokens
 
 KEPT_S = 300.0
@@ -60,35 +61,6 @@ def no_pin() -> str:
 def may_change() -> bool:
     """Nothing is known of what a call does."""
     return False
-
-
-@dataclass(frozen=True)
-class EarlyAnswer:
-    """An answer that came before its question, to a process that has not asked it. `mark` is of that question."""
-
-    mark: str
-    answer: Any
-
-
-@dataclass(frozen=True)
-class TravellingState:
-    """What the sealed state of a suspended call says: its token, the mark of its question, and who holds it.
-
-    `replica` is empty on a server that is alone.
-    """
-
-    token: str
-    mark: str
-    replica: str = ""
-
-    def text(self) -> str:
-        return f"{self.token}.{self.mark}" + (f".{self.replica}" if self.replica else "")
-
-    @classmethod
-    def read(cls, text: str) -> TravellingState:
-        """Also what another version has written, which may have said more or less."""
-        token, mark, replica, *_ = (*text.split("."), "", "")
-        return cls(token, mark, replica)
 
 
 @dataclass(frozen=True)
@@ -135,6 +107,10 @@ class SuspendedCall(ClientChannel):
         self.principal = principal
         self.mark = ""
         """Of the question it waits for, if the call may be started again with the answer."""
+        self.record = ""
+        """What it has then to go on from."""
+        self.record_before = "" if early is None else early.record
+        """With what it was started again."""
         self._pin = pin
         self._early = early
         self.round_started_s = 0.0
@@ -156,8 +132,11 @@ class SuspendedCall(ClientChannel):
         """What its request is answered with while it goes on."""
         self._start_round(ctx)
 
-    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        self.mark = self._mark_of(request) if opens_call and not self._questions_asked else ""
+    async def ask(
+        self, request: Question, answer: type[AnswerT], *, opens_call: bool = False, record: str = ""
+    ) -> AnswerT:
+        may_start_again = opens_call and (record or not self._questions_asked)
+        self.mark, self.record = (self._mark_of(request), record) if may_start_again else ("", "")
         if self._early is not None and self.mark and self._early.mark == self.mark:
             given, self._early = self._early.answer, None
             return parsed(request, given, answer)
@@ -172,7 +151,7 @@ class SuspendedCall(ClientChannel):
 
     async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
         self._check_rounds()
-        self.mark = ""
+        self.mark = self.record = ""
         opened = {name: (request, *self._open(name, request)) for name, request in requests.items()}
         self._asks()
         try:
@@ -382,7 +361,7 @@ class SuspendedCalls:
             raise self._lost(travelled, only_reads())
         self._take(token)
         if call is None:
-            given = [EarlyAnswer(mark, answer) for answer in answers.values()]
+            given = [EarlyAnswer(mark, answer, travelled.record) for answer in answers.values()]
             only = given[0] if len(given) == 1 else None
             return await self.start(ctx, owner, principal, body, pin=pin, early=only, patience=patience)
         if call.timer is not None:
@@ -437,7 +416,7 @@ class SuspendedCalls:
         self._suspended[token] = call
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
         self._make_room(call.principal)
-        state = TravellingState(token, call.mark, self.replica)
+        state = TravellingState(token, call.mark, self.replica, call.record)
         return types.InputRequiredResult(input_requests=dict(stop), request_state=state.text())
 
     def _make_room(self, principal: str) -> None:

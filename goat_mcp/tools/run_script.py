@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
+import anyio
 from pydantic import Field
 
 from goat_mcp.calls.permissions.approval import DECISION, DENY
@@ -23,6 +24,7 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.processes.computing.script_journal import CallOutcome, ScriptJournal
 from goat_mcp.processes.computing.script_sandbox import CallFailed, Function, ScriptSandbox
 
 MAX_SCRIPT_CHARS = 50_000
@@ -31,6 +33,10 @@ RESULT_CHARS = 1_000_000
 AT_A_TIME = 8
 """Calls of one script that run side by side. More of them wait: the limiter would refuse a flood."""
 
+QUIET_WITHIN_S = 2.0
+"""So long a question waits for calls that run beside it: what they do would be unknown to another process."""
+CATCH_UP_WITHIN_S = 60.0
+"""How long a script that was started again may take to come where it was."""
 _PENDING = "\nBegin the new script with this call: what ran before it has been done."
 
 CallTool = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[ToolResult, bool]]]
@@ -82,13 +88,15 @@ class RunScript(
     max_calls: int
 
     async def execute(self, input: RunScriptInput, ctx: ToolContext) -> ToolResult:
-        calls = _Calls(self.call, ctx, self.max_calls)
+        restart = ctx.restart if ctx.restart is not None and ctx.restart.call_id == ctx.call_id else None
+        journal = ScriptJournal.read(restart.record) if restart is not None and restart.record else ScriptJournal()
+        calls = _Calls(self.call, ctx, self.max_calls, journal, may_restart=restart is not None)
         functions: dict[str, Function] = {
             name: partial(calls.make, tool) for name, tool in self.functions_of(ctx).items()
         }
         # Without its own permit: a script that waited for others with one would block them.
         with ctx.while_elsewhere(self.spec):
-            outcome = await self.sandbox.run(input.script, functions)
+            outcome = await self.sandbox.run(input.script, functions, journal.began)
         text = "\n".join(part for part in (outcome.printed.rstrip("\n"), outcome.value or "") if part)
         notices = [] if outcome.has_value else ["its last value is not shown; print what you need"]
         text = text or "(the script printed nothing and has no last value)"
@@ -98,14 +106,26 @@ class RunScript(
 class _Calls:
     """The calls that one script makes, as calls of whoever runs it."""
 
-    def __init__(self, call: CallTool, ctx: ToolContext, max_calls: int) -> None:
+    def __init__(
+        self, call: CallTool, ctx: ToolContext, max_calls: int, journal: ScriptJournal, *, may_restart: bool
+    ) -> None:
+        """`may_restart`: whether another process may go on with the script after a question."""
         self._call = call
         self._ctx = ctx
         self._max_calls = max_calls
+        self._journal = journal
+        self._may_restart = may_restart
         self._slots = asyncio.Semaphore(AT_A_TIME)
         self._asking = asyncio.Lock()
         self._is_stopped = False
         """Whether somebody has refused a call: no other one starts, and nobody is asked about those that wait."""
+        self._may_begin = asyncio.Event()
+        """Not set while a question is open after which another process may go on."""
+        self._may_begin.set()
+        self._running = 0
+        self._unbegun = 0
+        """Of those that run, the ones that have done nothing yet but ask."""
+        self._changed = anyio.Event()
         self.made = 0
 
     async def make(self, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -113,15 +133,47 @@ class _Calls:
         if self.made >= self._max_calls:
             raise CallFailed(f"{ErrorCode.TOO_LARGE}: a script makes {self._max_calls} calls at most (code.max_calls)")
         self.made += 1
-        async with self._slots:
-            if self._is_stopped:
-                raise CallFailed(f"{ErrorCode.CANCELLED}: not run: a call before it was refused, and all that follows")
+        outcome = self._journal.earlier(tool, arguments)
+        if outcome is None:
+            await self._catch_up()
+            async with self._slots:
+                await self._may_begin.wait()
+                outcome = await self._made(tool, arguments)
+            if self._may_restart:
+                self._journal.note(tool, arguments, outcome)
+        if outcome.failure:
+            raise CallFailed(outcome.failure)
+        return outcome.data
+
+    async def _catch_up(self) -> None:
+        with anyio.move_on_after(CATCH_UP_WITHIN_S) as waited:
+            await self._journal.caught_up()
+        if waited.cancelled_caught:
+            self._is_stopped = True
+            raise CallFailed(
+                f"{ErrorCode.CANCELLED}: not run: the script was started again after a question, and has not made the "
+                "calls again that it made before; look what they have done"
+            )
+
+    async def _made(self, tool: str, arguments: Mapping[str, Any]) -> CallOutcome:
+        if self._is_stopped:
+            why = f"{ErrorCode.CANCELLED}: not run: a call before it was refused, and all that follows"
+            return CallOutcome(None, why)
+        self._running += 1
+        try:
             result, stops = await self._call(tool, arguments, self._inner())
+        finally:
+            self._running -= 1
+            self._tell()
         self._is_stopped = self._is_stopped or stops  # one that ran beside it changes nothing of that
         if result.is_error:
             more = _PENDING if result.error_code == ErrorCode.APPROVAL_PENDING else ""
-            raise CallFailed(f"{result.error_code or ErrorCode.TOOL}: {_message(result)}{more}")
-        return _data(result)
+            return CallOutcome(None, f"{result.error_code or ErrorCode.TOOL}: {_message(result)}{more}")
+        return CallOutcome(_data(result))
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _inner(self) -> ToolContext:
         ctx = self._ctx
@@ -135,19 +187,42 @@ class _Calls:
             overrides={**ctx.overrides, "output.max_chars": RESULT_CHARS},
             started_at_s=time.monotonic(),
             do_afterwards=nothing_afterwards,
+            restart=None,
         )
 
     async def _ask(self, form: Form) -> Answer:
-        async with self._asking:  # a person reads one form at a time
-            if self._is_stopped:
-                return Answer(Reply.CANCELLED)
-            # Calls before it may have changed something: the script must not be started again with the answer.
+        self._unbegun += form.opens_call
+        self._tell()
+        try:
+            async with self._asking:  # a person reads one form at a time
+                return Answer(Reply.CANCELLED) if self._is_stopped else await self._asked(form)
+        finally:
+            self._unbegun -= form.opens_call
+
+    async def _asked(self, form: Form) -> Answer:
+        record = await self._record() if form.opens_call and self._may_restart else ""
+        try:
+            # Without a record the script must not be started again: calls before may have changed something.
             message = f"For a script: {form.message}"
-            answer = await self._ctx.ask(replace(form, message=message, opens_call=False))
-            if any(question.name == DECISION for question in form.questions):
-                refused = answer.reply in (Reply.DECLINED, Reply.CANCELLED) or answer.text(DECISION) == DENY
-                self._is_stopped = self._is_stopped or refused
-            return answer
+            answer = await self._ctx.ask(replace(form, message=message, opens_call=bool(record), record=record))
+        finally:
+            self._may_begin.set()
+        if any(question.name == DECISION for question in form.questions):
+            refused = answer.reply in (Reply.DECLINED, Reply.CANCELLED) or answer.text(DECISION) == DENY
+            self._is_stopped = self._is_stopped or refused
+        return answer
+
+    async def _record(self) -> str:
+        """All that the script's calls have done, of which none begins until the question is answered; empty if that
+        cannot be told."""
+        self._may_begin.clear()
+        with anyio.move_on_after(QUIET_WITHIN_S):
+            while self._running > self._unbegun:
+                await self._changed.wait()
+        record = self._journal.record() if self._running == self._unbegun else ""
+        if not record:
+            self._may_begin.set()
+        return record
 
 
 def _data(result: ToolResult) -> Any:

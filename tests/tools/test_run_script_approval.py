@@ -1,4 +1,6 @@
-"""A call of a script that a person is asked about: the script waits, and goes on with the answer (R-PERM-4, DEF-3)."""
+"""A call of a script that a person is asked about: the script waits, and goes on with the answer (R-PERM-4, DEF-3).
+
+How another process goes on with it: `test_run_script_restart`."""
 
 from __future__ import annotations
 
@@ -108,26 +110,6 @@ async def test_a_refusal_reaches_the_script_as_an_exception(tmp_path: Path) -> N
     assert done.is_error
     assert "line 3: RuntimeError: E_PERMISSION" in text(done)
     assert changes.calls == []
-
-
-async def test_another_process_does_not_start_the_script_again_with_the_answer(tmp_path: Path) -> None:
-    """Its earlier calls have been made: the answer would be one to a question that has not come yet."""
-    here, there = tools(), tools()
-    script = "await changes(n=2)\nawait looks(n=3)"  # the question is the first thing that happens
-    async with process(tmp_path, *here) as one, process(tmp_path, *there) as other:
-        asked = await begin(one, script)
-        (key,) = asked.input_requests or {}
-        with pytest.raises(MCPError) as lost:
-            await other.session.call_tool(
-                "run_script",
-                {"script": script},
-                input_responses={key: types.ElicitResult(action="accept", content={"decision": ALLOW_ONCE})},
-                request_state=asked.request_state,
-                allow_input_required=True,
-            )
-
-    assert lost.value.error.data["reason"] == "parked_call_lost"
-    assert [tool.calls for tool in there] == [[], []]
 
 
 async def test_the_host_that_saw_only_the_script_is_not_taken_to_have_asked(tmp_path: Path) -> None:

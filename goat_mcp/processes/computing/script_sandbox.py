@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -60,8 +60,9 @@ class ScriptSandbox:
         self._options = options
         self._running = 0
 
-    async def run(self, script: str, functions: Mapping[str, Function]) -> ScriptOutcome:
-        """Run it to its end. A call that it did not wait for is cancelled then, as all are if this is.
+    async def run(self, script: str, functions: Mapping[str, Function], began: datetime) -> ScriptOutcome:
+        """Run it to its end, with a clock that stands at `began`. A call that it did not wait for is cancelled then, as
+        all are if this is.
 
         Raises `ToolError`: NOT_CONFIGURED without the extra, INPUT for a script that cannot be read, TOOL for one that
         failed, TIMEOUT and TOO_LARGE past a limit, BUSY if too many run, INTERNAL if its worker died. What it printed
@@ -89,7 +90,7 @@ class ScriptSandbox:
             "max_suspensions": options.max_calls * _SLOTS_PER_CALL + _SLOTS_BESIDE_CALLS,
         }
         # The clock stands still: a script has no timer, and says the same however long its calls took.
-        policy: monty.OSPolicy = {"datetime": datetime.now(UTC), "sleep_system_max": math.inf}
+        policy: monty.OSPolicy = {"datetime": began, "sleep_system_max": math.inf}
         self._running += 1
         try:
             async with (

@@ -56,11 +56,16 @@ def _broken_off(session: RawSession, url: str, message: Mapping[str, Any]) -> No
 
 
 def test_kill_9_of_an_owner_loses_no_session_silently_and_runs_nothing_twice(made: Cluster) -> None:
-    a, b = made.start("a"), made.start("b")
+    toolsets = ["code"]
+    a, b = made.start("a", catalog__toolsets=toolsets), made.start("b", catalog__toolsets=toolsets)
     session = open_session(a.url, FORMS)
     marker = made.folder / "workspace" / "after-the-owner"
     command = {"command": f"echo x >> {marker}"}
     permission = call(a.url, "Bash", command)
+    by_script = {"script": f"await {ENDPOINT}pay(name='by script')\nawait Bash(command='echo y >> {marker}')\n'end'"}
+    for replica in (a, b):
+        call(replica.url, f"{ENDPOINT}pay", {"name": "first"})  # it starts the upstream
+    script_asks = call(a.url, "run_script", by_script)
     begun = call(a.url, f"{ENDPOINT}pay_then_ask", {"name": "begun"})
     running, said = in_thread(session.call, b.url, f"{ENDPOINT}pay_slowly", {"name": "running", "for_s": 60})
     wait_until(lambda: "running" in made.effects, "the call runs")
@@ -77,11 +82,16 @@ def test_kill_9_of_an_owner_loses_no_session_silently_and_runs_nothing_twice(mad
     assert "result" in call(b.url, "Bash", command, **answered(permission, YES))
     assert "error" in call(b.url, "Bash", command, **answered(permission, YES))
     assert marker.read_text() == "x\n"
+    # A script goes on after its question, once; what it did before is not done again.
+    scripted = call(b.url, "run_script", by_script, **answered(script_asks, YES))
+    assert scripted["result"]["content"] == [{"type": "text", "text": "end"}]
+    assert "error" in call(b.url, "run_script", by_script, **answered(script_asks, YES))
+    assert marker.read_text() == "x\ny\n"
     # One that had begun is not begun again.
     lost = call(b.url, f"{ENDPOINT}pay_then_ask", {"name": "begun"}, **answered(begun, {"day": "Monday"}))
     assert lost["error"]["data"] == {"reason": "parked_call_lost", "effects": "possible"}
     assert "the replica a, which held this call, has ended" in lost["error"]["message"]
-    assert [name for name in made.effects if "cancelled" not in name] == ["begun", "running"]
+    assert [name for name in made.effects if "cancelled" not in name] == ["first", "first", "by script", "begun", "running"]
 
 
 def test_an_owner_that_is_stopped_past_its_lease_is_given_up_and_comes_back(made: Cluster) -> None:
