@@ -91,7 +91,8 @@ def test_kill_9_of_an_owner_loses_no_session_silently_and_runs_nothing_twice(mad
     lost = call(b.url, f"{ENDPOINT}pay_then_ask", {"name": "begun"}, **answered(begun, {"day": "Monday"}))
     assert lost["error"]["data"] == {"reason": "parked_call_lost", "effects": "possible"}
     assert "the replica a, which held this call, has ended" in lost["error"]["message"]
-    assert [name for name in made.effects if "cancelled" not in name] == ["first", "first", "by script", "begun", "running"]
+    effects = [name for name in made.effects if "cancelled" not in name]
+    assert effects == ["first", "first", "by script", "begun", "running"]
 
 
 def test_an_owner_that_is_stopped_past_its_lease_is_given_up_and_comes_back(made: Cluster) -> None:
