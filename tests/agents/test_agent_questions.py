@@ -22,8 +22,8 @@ async def test_its_question_does_not_say_that_the_call_has_done_nothing(tmp_path
         asked.append(form)
         return Answer(Reply.ACCEPTED)
 
-    def create_file() -> tuple[Path, int]:
-        path = tmp_path / "output"
+    def create_file(stem: str) -> tuple[Path, int]:
+        path = tmp_path / stem
         return path, os.open(path, os.O_CREAT | os.O_WRONLY)
 
     task = AgentTask("a", "an agent", create_file)
