@@ -215,8 +215,9 @@ async def test_a_question_whose_client_is_lost_is_withdrawn_and_its_command_does
             async with session.calling("AskUserQuestion", QUESTION) as next_message:
                 assert (await next_message())["params"]["message"] == WHICH_ENGINE
 
-        assert await outcomes(goat, "Bash", 1) == ["E_APPROVAL_PENDING"]
-        assert await outcomes(goat, "AskUserQuestion", 1) == ["ok"]
+        # On a slow machine the call is given up before its question is.
+        assert await outcomes(goat, "Bash", 1) in (["E_APPROVAL_PENDING"], ["E_CANCELLED"])
+        assert await outcomes(goat, "AskUserQuestion", 1) in (["ok"], ["E_CANCELLED"])
     assert not ran.exists()
 
 
