@@ -74,7 +74,7 @@ test-all: setup
 
 # A few that fail run once more, alone: a busy machine can make a test too slow.
 unit: setup surroundings
-	@$(BIN)/python -m scripts.run_tests -n $(WORKERS) --dist loadgroup
+	@$(BIN)/python -m scripts.run_tests -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 surroundings: node conformance-suite bubblewrap openssh chromium redis balancers
 

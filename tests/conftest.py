@@ -59,6 +59,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 _ROOT = Path(__file__).parents[1]
 _TOGETHER = 10
 """So many tests of a module are handed to a worker at once."""
+_FIRST = ("conformance", "simulated", "packaging", "docs", "e2e", "chaos", "bench", "server", "cli", "ui")
+"""Folders with tests of half a minute: one that began last would run when all other workers have nothing left to do."""
 
 
 @pytest.fixture
@@ -107,7 +109,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for reason in why_not_here(item):
             item.add_marker(pytest.mark.skip(reason=reason))
+    items.sort(key=_turn)
     _group(items)
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(_ROOT).parts[1]
+    return _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
 
 
 def _group(items: Sequence[pytest.Item]) -> None:
