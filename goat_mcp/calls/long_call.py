@@ -1,4 +1,4 @@
-"""A call that an upstream runs, as the work of a background task: what it has reported, and its result."""
+"""A call that takes long, as the work of a background task: what it has reported, and its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STOPPED = "the call was cancelled; it may have taken effect"
 class LongCall:
     """A `TaskWork`. Stopping it cancels the call."""
 
-    kind: Literal["upstream"] = "upstream"
+    kind: Literal["call"] = "call"
     output_file: Path | None = None
 
     def __init__(self, permit: Permit) -> None:
