@@ -79,6 +79,17 @@ def here(runs: ToolSpec | None = None, /) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+class CloseQuestion(Protocol):
+    """Lets no other process go on with the call by an answer of its client. False if one has done it already."""
+
+    async def __call__(self) -> bool: ...
+
+
+async def nowhere_else() -> bool:
+    """Of a call that is in this process only."""
+    return True
+
+
 async def no_progress(
     done: float, total: float | None = None, message: str | None = None, *, meta: Mapping[str, Any] | None = None
 ) -> None:
@@ -143,6 +154,8 @@ class ToolContext:
     """Whether the call itself waits for the end of an upstream's task, for a caller that knows none."""
     restart: Restart | None = None
     """If another process may have to start the call again after a question."""
+    close_question: CloseQuestion = nowhere_else
+    """Called when a question to the client was decided elsewhere."""
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 

@@ -38,13 +38,15 @@ class Form:
 
     `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made again, by another
     process too, with the answer at hand. `record` says that of a call that wrote down what has happened: made again,
-    it gets this text (`ToolContext.restart`).
+    it gets this text (`ToolContext.restart`). `subject` stands for all that the answer is about: two forms of one text
+    may be about different calls.
     """
 
     message: str
     questions: tuple[Question, ...]
     opens_call: bool = False
     record: str = ""
+    subject: str = ""
 
 
 class Reply(StrEnum):

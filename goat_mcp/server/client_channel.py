@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -14,14 +14,17 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ValidationError
 
+if TYPE_CHECKING:
+    from goat_mcp.server.travelling_state import Opening
+
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 Question = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 WATCHED_AFTER_S = 0.05
+"""When a stream begins to be watched. Most calls are over by then, and cost no task of their own."""
 STREAMS = "goat_mcp.streams"
 """The key of a request's ASGI scope that holds its session's streams, if its client can come back for a lost one."""
-"""When a stream begins to be watched. Most calls are over by then, and cost no task of their own."""
 
 
 class MayAnswer(Protocol):
@@ -73,10 +76,11 @@ class ClientChannel(ABC):
         return self._ctx
 
     @abstractmethod
-    async def ask(
-        self, request: Question, answer: type[AnswerT], *, opens_call: bool = False, record: str = ""
-    ) -> AnswerT:
-        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`, `record`: see `Form`."""
+    async def ask(self, request: Question, answer: type[AnswerT], opening: Opening | None = None) -> AnswerT:
+        """Raises `MCPError` if the client refuses, or answers something else.
+
+        `opening`: if the call may be started again with the answer.
+        """
 
     @abstractmethod
     async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
@@ -119,9 +123,7 @@ class DirectChannel(ClientChannel):
         """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
         return self._open_questions > 0
 
-    async def ask(
-        self, request: Question, answer: type[AnswerT], *, opens_call: bool = False, record: str = ""
-    ) -> AnswerT:
+    async def ask(self, request: Question, answer: type[AnswerT], opening: Opening | None = None) -> AnswerT:
         self._open_questions += 1
         try:
             return await self._put(request, answer)

@@ -14,6 +14,7 @@ from goat_mcp.core.elicitation import Answer, Ask, Form, Question, Reply, Value
 from goat_mcp.core.heartbeat import beat
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.server.client_channel import ClientChannel
+from goat_mcp.server.travelling_state import Opening
 
 _TITLED_CHOICES_SINCE = "2025-11-25"
 _REPLIES = {"accept": Reply.ACCEPTED, "decline": Reply.DECLINED, "cancel": Reply.CANCELLED}
@@ -41,6 +42,7 @@ def elicitor(channel: ClientChannel, progress: Progress | None, wait_limit_s: fl
                 message=make_visible(form.message), requested_schema=form_schema(form, takes_titles=takes_titles)
             )
         )
+        opening = Opening(form.subject, form.record) if form.opens_call else None
         waits = channel.holds_the_request_open
         limit_s = wait_limit_s if waits and progress is None else None
         answer = Answer(Reply.UNANSWERED)
@@ -49,9 +51,7 @@ def elicitor(channel: ClientChannel, progress: Progress | None, wait_limit_s: fl
                 group.start_soon(beat, progress, "waiting for the user's answer")
             with anyio.move_on_after(limit_s):
                 try:
-                    reply = await channel.ask(
-                        request, types.ElicitResult, opens_call=form.opens_call, record=form.record
-                    )
+                    reply = await channel.ask(request, types.ElicitResult, opening)
                     answer = form_answer(form, reply)
                 except MCPError as refused:
                     # A client that is gone has no other way to be asked either.

@@ -11,7 +11,15 @@ import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.attended_work import AttendedWork, Leave
-from goat_mcp.core.context import AnswerNow, Restart, ToolContext, no_progress, nothing_afterwards, stay_with_client
+from goat_mcp.core.context import (
+    AnswerNow,
+    Restart,
+    ToolContext,
+    no_progress,
+    nothing_afterwards,
+    nowhere_else,
+    stay_with_client,
+)
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.core.progress import RisingProgress
 from goat_mcp.core.result import ToolResult, error_result
@@ -23,7 +31,8 @@ from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
 from goat_mcp.server.elicitation import elicitor
 from goat_mcp.server.error_responses import relayed_error
 from goat_mcp.server.plain_calls import FastCall, PlainContext
-from goat_mcp.server.suspended_calls import Patience, Pin, SuspendedCall, SuspendedCalls, may_change, no_pin
+from goat_mcp.server.suspended_call import Pin, SuspendedCall, no_pin
+from goat_mcp.server.suspended_calls import Patience, SuspendedCalls, may_change
 
 _CLAUDE_CODE_CALL_ID = "claudecode/toolUseId"
 """`_meta` key under which Claude Code sends the id that the model gave the call."""
@@ -220,6 +229,7 @@ class Requests:
             host_model=HostModel(channel, sampling) if sampling is not None else None,
             leave_client=partial(_leave, leave, channel, client, call_id) if leave is not None else stay_with_client,
             restart=Restart(call_id, channel.record_before) if isinstance(channel, SuspendedCall) else None,
+            close_question=channel.close_question if isinstance(channel, SuspendedCall) else nowhere_else,
             client_waits_since_s=(lambda: channel.round_started_s) if isinstance(channel, SuspendedCall) else None,
         )
         return context, client

@@ -7,34 +7,40 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class EarlyAnswer:
-    """An answer that came before its question, to a process that has not asked it.
+class Opening:
+    """Of a question after which its call may be started again, by another process too. Its members: see `Form`."""
 
-    `mark` is of that question, `record` what the call wrote down with it.
-    """
+    subject: str = ""
+    record: str = ""
+
+
+@dataclass(frozen=True)
+class EarlyAnswer:
+    """An answer that came before its question, to a process that has not asked it. `mark` is of that question."""
 
     mark: str
     answer: Any
-    record: str = ""
 
 
 @dataclass(frozen=True)
 class TravellingState:
     """What the sealed state of a suspended call says: its token, the mark of its question, and who holds it.
 
-    `replica` is empty on a server that is alone, `record` if the call has written nothing down.
+    `replica` is empty on a server that is alone, `record` if the call has written nothing down. `rounds` is how often
+    the client was asked.
     """
 
     token: str
     mark: str
     replica: str = ""
     record: str = ""
+    rounds: int = 0
 
     def text(self) -> str:
-        return ".".join((self.token, self.mark, self.replica, self.record)).rstrip(".")
+        return ".".join((self.token, self.mark, self.replica, self.record, str(self.rounds)))
 
     @classmethod
     def read(cls, text: str) -> TravellingState:
         """Also what another version has written, which may have said more or less."""
-        token, mark, replica, record, *_ = (*text.split("."), "", "", "")
-        return cls(token, mark, replica, record)
+        token, mark, replica, record, rounds, *_ = (*text.split("."), "", "", "", "")
+        return cls(token, mark, replica, record, int(rounds) if rounds.isdecimal() else 0)

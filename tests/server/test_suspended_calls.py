@@ -12,7 +12,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.server.client_channel import AskedEnough, RawAnswer
-from goat_mcp.server.suspended_calls import Patience, SuspendedCall, SuspendedCalls
+from goat_mcp.server.suspended_call import SuspendedCall
+from goat_mcp.server.suspended_calls import Patience, SuspendedCalls
 
 pytestmark = pytest.mark.anyio
 

@@ -526,7 +526,7 @@ IN_MEMORY = {
     "state/replicas/registry:ReplicaRegistry._gone": "by replica, of nobody",
     "state/replicas/registry:ReplicaRegistry._live": "by replica, of nobody",
     "web/hops/signature:HopChecks._seen": "by the random mark of one request",
-    "server/suspended_calls:SuspendedCall._questions": "of one call",
+    "server/suspended_call:SuspendedCall._questions": "of one call",
     "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",
     **dict.fromkeys(
         ("server/stdio/fast_path:FastPath._running", "server/stdio/fast_path:FastPath._tasks"), "stdio only"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from goat_mcp.calls.approvals.record import Verdict
 from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.processes.computing.script_journal import MAX_KEPT_CHARS, CallOutcome, ScriptJournal
+from goat_mcp.processes.computing.script_journal import MAX_KEPT_CHARS, AskedCall, CallOutcome, ScriptJournal
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -28,6 +29,7 @@ from tests.tool_doubles import FakeTool, fake
 
 pytestmark = pytest.mark.anyio
 YES = types.ElicitResult(action="accept", content={"decision": ALLOW_ONCE})
+NOTHING: Mapping[str, Any] = {}
 NO = types.ElicitResult(action="accept", content={"decision": DENY})
 
 
@@ -36,6 +38,7 @@ class Process:
     """One of several that serve the same state directory over HTTP, as far as it knows; and a client of it."""
 
     client: Client
+    gateway: Gateway
     looks: FakeTool
     changes: FakeTool
 
@@ -45,13 +48,20 @@ class Process:
         return asked
 
     async def answer(
-        self, script: str, asked: types.InputRequiredResult, reply: types.ElicitResult = YES
+        self, script: str, asked: types.InputRequiredResult, *replies: types.ElicitResult
     ) -> types.CallToolResult | types.InputRequiredResult:
+        """Without a reply it is "yes"; of several, all but the first are under keys that nobody asked by."""
         (key,) = asked.input_requests or {}
+        keys = (key, *(f"more-{number}" for number in range(len(replies))))
+        return await self.repeat(script, asked, dict(zip(keys, replies or (YES,), strict=False)))
+
+    async def repeat(
+        self, script: str, asked: types.InputRequiredResult, answers: dict[str, Any]
+    ) -> types.CallToolResult | types.InputRequiredResult:
         return await self.client.session.call_tool(
             "run_script",
             {"script": script},
-            input_responses={key: reply},
+            input_responses=answers,
             request_state=asked.request_state,
             allow_input_required=True,
         )
@@ -63,10 +73,10 @@ class Process:
 
 
 @asynccontextmanager
-async def process(folder: Path, **looks: Any) -> AsyncGenerator[Process]:
+async def process(folder: Path, settings: Mapping[str, Any] = NOTHING, **looks: Any) -> AsyncGenerator[Process]:
     served = fake("looks", SideEffect.READ_ONLY, **looks), fake("changes", SideEffect.MUTATING)
     gateway = Gateway(
-        Settings.model_validate({"workspace": [folder], "catalog": {"toolsets": ["code"]}}),
+        Settings.model_validate({"workspace": [folder], "catalog": {"toolsets": ["code"]}, **settings}),
         approval=Approval.ELICIT,
         state=StateDirectory(folder / "state"),
     )
@@ -76,15 +86,17 @@ async def process(folder: Path, **looks: Any) -> AsyncGenerator[Process]:
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
         async with Client(adapter.server, mode="2026-07-28", elicitation_callback=accepts(decision=DENY)) as client:
-            yield Process(client, *served)
+            yield Process(client, gateway, *served)
         group.cancel_scope.cancel()
 
 
 @asynccontextmanager
-async def two(folder: Path, **looks: Any) -> AsyncGenerator[tuple[Process, Process]]:
+async def two(
+    folder: Path, settings: Mapping[str, Any] = NOTHING, **looks: Any
+) -> AsyncGenerator[tuple[Process, Process]]:
     async with AsyncExitStack() as stack:
-        one = await stack.enter_async_context(process(folder, **looks))
-        yield one, await stack.enter_async_context(process(folder))
+        one = await stack.enter_async_context(process(folder, settings, **looks))
+        yield one, await stack.enter_async_context(process(folder, settings))
 
 
 def text(result: types.CallToolResult | types.InputRequiredResult) -> str:
@@ -200,19 +212,163 @@ async def test_a_script_that_goes_another_way_the_second_time_makes_no_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It should not: nothing in a script changes between two runs. If it does, its calls may be the wrong ones."""
-    monkeypatch.setattr("goat_mcp.tools.run_script.CATCH_UP_WITHIN_S", 0.05)
     took = ScriptJournal.earlier
 
-    def other_call(self: ScriptJournal, tool: str, arguments: Mapping[str, Any]) -> CallOutcome | None:
-        return took(self, tool, {**arguments, "changed": True})
+    def other_call(self: ScriptJournal, call: AskedCall) -> CallOutcome | None:
+        return took(self, AskedCall(call.tool, {**call.arguments, "changed": True}, call.number))
 
     monkeypatch.setattr(ScriptJournal, "earlier", other_call)
     script = "await looks(n=1)\nawait changes(n=2)"
-    async with two(tmp_path) as (one, other):
+    async with two(tmp_path, {"code": {"timeout_s": 0.3}}) as (one, other):
         failed = text(await other.answer(script, await one.run(script)))
 
     assert "has not made the calls again that it made before" in failed
     assert other.numbers == ([], [])
+
+
+LOOK_THEN_CHANGE = "await looks(n=1)\nawait changes(n=2)\nawait looks(n=3)\n'end'"
+
+
+@pytest.mark.parametrize("answers", [{}, {"a": YES, "b": YES}], ids=["none", "two"])
+async def test_without_one_answer_the_question_is_put_again_and_nothing_is_made_again(
+    tmp_path: Path, answers: dict[str, Any]
+) -> None:
+    async with two(tmp_path) as (one, other):
+        asked = await one.run(LOOK_THEN_CHANGE)
+        for process in (other, one, other):
+            again = await process.repeat(LOOK_THEN_CHANGE, asked, answers)
+            assert isinstance(again, types.InputRequiredResult)
+            asked = again
+        assert text(await one.answer(LOOK_THEN_CHANGE, asked)) == "end"
+
+    assert (one.numbers, other.numbers) == (([1, 3], [2]), ([], []))
+
+
+async def test_a_question_about_the_script_itself_keeps_what_it_did_before(tmp_path: Path) -> None:
+    async with two(tmp_path, {"permissions": {"ask": ["run_script"]}}) as (one, other):
+        about_script = await one.run(LOOK_THEN_CHANGE)
+        about_change = await one.answer(LOOK_THEN_CHANGE, about_script)
+        assert isinstance(about_change, types.InputRequiredResult)
+        asked: Any = about_change
+        for process in (other, one, other):
+            if isinstance(asked, types.InputRequiredResult):
+                asked = await process.answer(LOOK_THEN_CHANGE, asked)
+        if isinstance(asked, types.InputRequiredResult):
+            asked = await other.answer(LOOK_THEN_CHANGE, asked)
+
+    assert text(asked) == "end"
+    assert one.numbers[0].count(1) + other.numbers[0].count(1) == 1
+    assert len(one.numbers[1]) + len(other.numbers[1]) == 1
+
+
+@pytest.mark.parametrize("approves", [True, False])
+async def test_what_was_decided_in_the_queue_cannot_be_answered_in_another_process(
+    tmp_path: Path, approves: bool
+) -> None:
+    async with two(tmp_path) as (one, other):
+        asked = await one.run(LOOK_THEN_CHANGE)
+        store = one.gateway.services.approvals()
+        (waiting,) = store.waiting()
+        store.decide(waiting.id, Verdict(approved=approves), "the page")
+        with anyio.fail_after(30):
+            while approves and len(one.looks.calls) < 2:  # noqa: ASYNC110  # nothing tells that it goes on
+                await anyio.sleep(0.02)
+        await anyio.sleep(0.5)
+        with pytest.raises(MCPError, match="answered before"):
+            await other.answer(LOOK_THEN_CHANGE, asked)
+        mine = text(await one.answer(LOOK_THEN_CHANGE, asked))
+
+    assert mine == "end" if approves else "E_PERMISSION" in mine
+    assert one.numbers == (([1, 3], [2]) if approves else ([1], []))
+    assert other.numbers == ([], [])
+
+
+async def test_what_another_process_has_taken_is_not_decided_here_any_more(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other):
+        asked = await one.run(LOOK_THEN_CHANGE)
+        assert text(await other.answer(LOOK_THEN_CHANGE, asked)) == "end"
+        await anyio.sleep(0.5)
+
+    assert (one.numbers, other.numbers) == (([1], []), ([3], [2]))
+
+
+LONG = "x" * 3000
+LOOK_ALIKE = f"""import asyncio
+async def first():
+    await looks(n=1)
+    return await changes(n='{LONG}AAA{LONG}')
+async def second():
+    await asyncio.sleep(0.4)
+    return await changes(n='{LONG}BBB{LONG}')
+await asyncio.gather(first(), second())"""
+
+
+async def test_an_answer_is_for_its_own_call_and_not_for_one_that_looks_alike(tmp_path: Path) -> None:
+    release = anyio.Event()
+    async with two(tmp_path, release=release) as (one, other):
+        asyncio.get_running_loop().call_later(0.8, release.set)
+        asked = await one.run(LOOK_ALIKE)
+        more = await other.answer(LOOK_ALIKE, asked)
+        assert isinstance(more, types.InputRequiredResult)
+
+    assert [call["n"].strip("x") for call in other.changes.calls] == ["BBB"]
+
+
+async def test_a_tool_that_has_changed_is_asked_about_again(tmp_path: Path) -> None:
+    script = "await changes(n=2)\n'end'"
+    async with two(tmp_path) as (one, other):
+        asked = await one.run(script)
+        other.changes.spec = replace(other.changes.spec, description="Wires money.")
+        again = await other.answer(script, asked)
+
+    assert isinstance(again, types.InputRequiredResult)
+    assert other.changes.calls == []
+
+
+AFTER_A_REFUSAL = """import asyncio
+async def first():
+    await looks(n=1)
+    await looks(n=9)
+async def second():
+    await asyncio.sleep(0.4)
+    await changes(n=1)
+await asyncio.gather(first(), second())"""
+
+
+async def test_after_a_refusal_nothing_begins_in_the_other_process_either(tmp_path: Path) -> None:
+    release = anyio.Event()
+    async with two(tmp_path, release=release) as (one, other):
+        asyncio.get_running_loop().call_later(0.8, release.set)
+        failed = text(await other.answer(AFTER_A_REFUSAL, await one.run(AFTER_A_REFUSAL), NO))
+
+    assert "E_PERMISSION" in failed or "E_CANCELLED" in failed
+    assert other.numbers == ([], [])
+
+
+async def test_many_calls_side_by_side_leave_room_for_the_one_that_asked(tmp_path: Path) -> None:
+    script = (
+        "import asyncio\nasync def chain(n):\n    await looks(n=n)\n    await changes(n=n)\n"
+        "await asyncio.gather(*[chain(n) for n in range(20)])\n'end'"
+    )
+    async with two(tmp_path) as (one, other):
+        asked: Any = await one.run(script)
+        with anyio.fail_after(60):
+            more = await other.answer(script, asked)
+
+    assert isinstance(more, types.InputRequiredResult)
+    assert len(other.changes.calls) == 1
+
+
+async def test_the_client_is_asked_ten_times_in_all_processes_together(tmp_path: Path) -> None:
+    script = "for n in range(20):\n    await changes(n=n)"
+    async with two(tmp_path) as (one, other):
+        asked: Any = await one.run(script)
+        rounds = 1
+        while isinstance(more := await (other, one)[rounds % 2].answer(script, asked), types.InputRequiredResult):
+            asked, rounds = more, rounds + 1
+
+    assert rounds == 10
+    assert sorted(one.numbers[1] + other.numbers[1]) == list(range(10))
 
 
 async def test_another_script_cannot_be_run_with_the_answer(tmp_path: Path) -> None:
@@ -224,26 +380,29 @@ async def test_another_script_cannot_be_run_with_the_answer(tmp_path: Path) -> N
     assert other.numbers == ([], [])
 
 
-def test_a_journal_says_what_was_noted_once_for_each_time() -> None:
+def test_a_journal_says_what_was_noted_by_tool_arguments_and_number() -> None:
     journal = ScriptJournal()
-    journal.note("looks", {"a": 1, "b": "\u2028\n"}, CallOutcome({"x": [1, "\n"]}))
-    journal.note("looks", {"a": 1, "b": "\u2028\n"}, CallOutcome(None, "E_TOOL: no"))
+    arguments = {"a": 1, "b": "\u2028\n"}
+    first, second = (journal.asked("looks", arguments) for _ in range(2))
+    journal.note(second, CallOutcome(None, "E_TOOL: no"))
+    noted = journal.note(first, CallOutcome({"x": (1, "\n"), "y": {1: 2}}))
 
-    read = ScriptJournal.read(journal.record())
+    read = ScriptJournal.read(journal.record(journal.asked("changes", {})))
 
-    assert read.began == journal.began
-    found = [read.earlier("looks", {"b": "\u2028\n", "a": 1}) for _ in range(3)]
-    assert found == [CallOutcome({"x": [1, "\n"]}), CallOutcome(None, "E_TOOL: no"), None]
+    assert (read.began, read.asking) == (journal.began, AskedCall("changes", {}, 1).key)
+    again = [read.asked("looks", {"b": "\u2028\n", "a": 1}) for _ in range(3)]
+    assert [read.earlier(call) for call in again] == [noted, CallOutcome(None, "E_TOOL: no"), None]
+    assert noted == CallOutcome({"x": [1, "\n"], "y": {"1": 2}})
 
 
 @pytest.mark.parametrize("size", [MAX_KEPT_CHARS + 1, 200_000])
 def test_a_journal_that_is_too_large_has_no_record(size: int) -> None:
     journal = ScriptJournal()
     packs_badly = "".join(chr(0x4E00 + (number * 7919) % 20_000) for number in range(size))
-    journal.note("looks", {}, CallOutcome(packs_badly))
-    journal.note("looks", {}, CallOutcome("small"))
+    journal.note(journal.asked("looks", {}), CallOutcome(packs_badly))
+    journal.note(journal.asked("looks", {}), CallOutcome("small"))
 
-    assert journal.record() == ""
+    assert journal.record(journal.asked("changes", {})) == ""
 
 
 def test_what_is_no_record_is_refused() -> None:

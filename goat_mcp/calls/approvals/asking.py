@@ -134,6 +134,9 @@ class QueuedApprovals:
             return await self._record(waiting, verdict, f"form in {ctx.client_name or 'the client'}")
         if decided is None and answer is not None and answer.reply is Reply.UNAVAILABLE:
             decided = await self._wait_for_queue(waiting, ctx)
+        if decided is not None and not await ctx.close_question():
+            why = "its client has answered another process, which goes on with it"
+            raise ToolError(ErrorCode.CANCELLED, f"the call of {waiting.request.tool} ends here: {why}")
         return decided
 
     async def _record(self, waiting: Approval, verdict: Verdict, by: str) -> Approval:

@@ -53,7 +53,7 @@ def form_of(request: Request) -> Form:
         Question(DECISION, "Decision", options=(*options, Option(DENY, wording.DENY)), required=True),
         Question(REASON, wording.REASON, only_with=DENY),
     )
-    return Form("\n".join(wording.lines_of(request)), questions, opens_call=True)
+    return Form("\n".join(wording.lines_of(request)), questions, opens_call=True, subject=request.subject)
 
 
 def verdict_of(answer: Answer, request: Request) -> Verdict | None:

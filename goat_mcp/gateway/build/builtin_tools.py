@@ -147,7 +147,7 @@ _BUILDERS: Mapping[type[BuiltinTool[Any]], Callable[[Services, _Parts], BuiltinT
     SendMessage: lambda s, parts: SendMessage(parts.teams),
     TeamDelete: lambda s, parts: TeamDelete(parts.teams),
     RunScript: lambda s, parts: RunScript(
-        ScriptSandbox(s.settings.code), parts.functions_of, parts.call, s.settings.code.max_calls
+        ScriptSandbox(s.settings.code), parts.functions_of, parts.call, s.settings.code
     ),
 }
 """Every built-in tool, in the order of the list (Goat's), with the services it needs. A new tool is one line here."""

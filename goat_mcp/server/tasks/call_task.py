@@ -16,7 +16,7 @@ from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.processes.output_capture import OutputPart
 from goat_mcp.server.client_channel import Question, RawAnswer
 from goat_mcp.server.error_responses import relayed_error
-from goat_mcp.server.suspended_calls import SuspendedCall
+from goat_mcp.server.suspended_call import SuspendedCall
 
 _REASON_CHARS = 300
 

@@ -23,7 +23,7 @@ from goat_mcp.server.client_channel import Context
 from goat_mcp.server.error_responses import refusal, relayed_error
 from goat_mcp.server.requests import Requests, TaskAnswer
 from goat_mcp.server.result_compatibility import downgraded_result, sanitized_result
-from goat_mcp.server.suspended_calls import SuspendedCall
+from goat_mcp.server.suspended_call import SuspendedCall
 from goat_mcp.server.tasks.call_task import CallTask
 from goat_mcp.server.tasks.sealed_task import PREFIX, SealedTasks
 from goat_mcp.server.tasks.task_ids import given_id, own_id
