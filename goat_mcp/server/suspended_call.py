@@ -74,8 +74,10 @@ class SuspendedCall(ClientChannel):
         self.record = ""
         """What it has then to go on from."""
         self.record_before = record
-        self.is_closed = False
-        """Whether no other process can answer its question any more: it was decided here, in another way."""
+        self.closed: set[str] = set()
+        """Tokens by which no other process can start it any more: their questions were decided here, in another way."""
+        self._is_closed = False
+        self._token = ""
         self._claim: Claim | None = None
         self._pin = pin
         self._early = early
@@ -99,7 +101,7 @@ class SuspendedCall(ClientChannel):
         self._start_round(ctx)
 
     async def ask(self, request: Question, answer: type[AnswerT], opening: Opening | None = None) -> AnswerT:
-        self.is_closed = False
+        self._is_closed = False
         self.mark = self.record = ""
         if opening is not None and (opening.record or not self._questions_asked):
             self.mark = self._mark_of(request, opening.subject)
@@ -168,16 +170,18 @@ class SuspendedCall(ClientChannel):
 
     async def close_question(self) -> bool:
         """Let no other process start this call with an answer from now on. False if one has done it already."""
-        self.is_closed = True
+        self._is_closed = True
+        if self._claim is None:
+            return True
         claim, self._claim = self._claim, None
-        return claim is None or await claim()
+        self.closed.add(self._token)
+        return await claim()
 
-    async def may_be_started_elsewhere(self, claim: Claim) -> None:
+    async def may_be_started_elsewhere(self, token: str, claim: Claim) -> None:
         """Whoever gets True from `claim` has the call."""
-        if self.is_closed:
-            await claim()
-        else:
-            self._claim = claim
+        self._token, self._claim = token, claim
+        if self._is_closed:  # it was decided meanwhile
+            await self.close_question()
 
     @property
     def is_detached(self) -> bool:

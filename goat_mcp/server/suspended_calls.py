@@ -163,8 +163,8 @@ class SuspendedCalls:
         return call
 
     async def _is_open(self, token: str, mark: str, call: SuspendedCall | None) -> bool:
-        if call is not None and call.is_closed:
-            return True  # its answer counts no more, and its result is here
+        if call is not None and token in call.closed:
+            return True  # its answer counts no more, and the call goes on here
         if mark and self._tokens is not None:
             return await self._tokens.use(token)
         return token in self._suspended
@@ -183,7 +183,7 @@ class SuspendedCalls:
         if call.mark and self._tokens is not None:
             try:
                 await self._tokens.issue(token)
-                await call.may_be_started_elsewhere(partial(self._tokens.use, token))
+                await call.may_be_started_elsewhere(token, partial(self._tokens.use, token))
             except BaseException:
                 call.cancel()
                 raise

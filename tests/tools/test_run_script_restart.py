@@ -283,6 +283,24 @@ async def test_what_was_decided_in_the_queue_cannot_be_answered_in_another_proce
     assert other.numbers == ([], [])
 
 
+async def test_after_a_decision_in_the_queue_the_client_gets_the_next_question(tmp_path: Path) -> None:
+    script = "await changes(n=1)\nawait changes(n=2)\n'end'"
+    async with two(tmp_path) as (one, other):
+        asked = await one.run(script)
+        store = one.gateway.services.approvals()
+        (waiting,) = store.waiting()
+        store.decide(waiting.id, Verdict(approved=True), "the page")
+        with anyio.fail_after(30):
+            while not one.changes.calls:  # noqa: ASYNC110  # nothing tells that it goes on
+                await anyio.sleep(0.02)
+        await anyio.sleep(0.5)
+        more = await one.answer(script, asked)
+        assert isinstance(more, types.InputRequiredResult)
+        assert text(await other.answer(script, more)) == "end"
+
+    assert (one.numbers[1], other.numbers[1]) == ([1], [2])
+
+
 async def test_what_another_process_has_taken_is_not_decided_here_any_more(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, other):
         asked = await one.run(LOOK_THEN_CHANGE)
