@@ -193,7 +193,7 @@ async def test_no_call_begins_while_the_question_is_open(tmp_path: Path) -> None
 async def test_a_script_that_runs_a_call_beside_its_question_goes_on_in_its_own_process_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goat_mcp.tools.run_script.QUIET_WITHIN_S", 0.05)
+    monkeypatch.setattr("goat_mcp.calls.script_calls.QUIET_WITHIN_S", 0.05)
     script = "import asyncio\nawait asyncio.gather(looks(n=1), changes(n=2))\n'end'"
     release = anyio.Event()
     async with two(tmp_path, release=release) as (one, other):
@@ -395,6 +395,20 @@ async def test_another_script_cannot_be_run_with_the_answer(tmp_path: Path) -> N
         with pytest.raises(MCPError):
             await other.answer("await changes(n=1)\nawait changes(n=2)", asked)
 
+    assert other.numbers == ([], [])
+
+
+async def test_a_record_of_another_version_ends_the_script_before_its_first_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def another_version(self: ScriptJournal, asking: AskedCall) -> str:
+        return "AAAA"
+
+    monkeypatch.setattr(ScriptJournal, "record", another_version)
+    async with two(tmp_path) as (one, other):
+        failed = text(await other.answer(LOOK_THEN_CHANGE, await one.run(LOOK_THEN_CHANGE)))
+
+    assert "begun by another version of goat-mcp" in failed
     assert other.numbers == ([], [])
 
 

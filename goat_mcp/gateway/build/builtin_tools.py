@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from goat_mcp.calls.script_calls import CallTool as CallInner
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.catalog.script_functions import script_functions
@@ -41,7 +42,6 @@ from goat_mcp.tools.list_mcp_resources import ListMcpResources
 from goat_mcp.tools.notebook_edit import NotebookEdit
 from goat_mcp.tools.read import Read
 from goat_mcp.tools.read_mcp_resource import ReadMcpResource
-from goat_mcp.tools.run_script import CallTool as CallInner
 from goat_mcp.tools.run_script import RunScript
 from goat_mcp.tools.search_tools import SearchTools
 from goat_mcp.tools.send_message import SendMessage
