@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sse_starlette.sse import AppStatus
 
 from goat_mcp.calls.approvals.options import ApprovalOptions
 from goat_mcp.core import platform, posix
@@ -40,6 +41,9 @@ gc.disable()
 
 # Servers of tests are processes of their own, unless a test is about the resident process.
 os.environ["GOAT_MCP_RESIDENT"] = "0"
+
+# Once one server of a process was told to stop, it would end the streams of all later ones. Ours end theirs themselves.
+AppStatus.disable_automatic_graceful_drain()
 
 # Nobody answers here: what must be approved does not wait, unless a test says how long.
 ApprovalOptions.model_fields["wait_s"].default = 0.0

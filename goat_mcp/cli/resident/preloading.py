@@ -67,6 +67,8 @@ _OF_SIZE: Mapping[int, Callable[[], object]] = {
 """Python gives out memory for small objects in blocks of these sizes: what needs one."""
 _POOL_BYTES, _FIRST_BLOCK = 1 << 14, 48
 _MOST_HOLES = 10_000
+_IN_A_ROW = 8
+"""Blocks that follow each other from the first one of a pool. Two or three may be holes that were left so."""
 
 
 def preload() -> list[object]:
@@ -101,11 +103,13 @@ def _filled_holes() -> list[object]:
     each it gets a copy of a page that it could share."""
     found: list[object] = []
     for size, make in _OF_SIZE.items():
-        last = 0
+        first = last = 0
         for _ in range(_MOST_HOLES):
             one = make()
             found.append(one)
-            if id(one) == last + size and last % _POOL_BYTES == _FIRST_BLOCK:  # a pool that was empty
-                break
+            if id(one) != last + size:
+                first = id(one)
             last = id(one)
+            if last - first == _IN_A_ROW * size and first % _POOL_BYTES == _FIRST_BLOCK:  # a pool that was empty
+                break
     return found
