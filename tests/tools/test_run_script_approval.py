@@ -16,17 +16,12 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
-from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings.settings import Settings
-from goat_mcp.state.directory import StateDirectory
-from tests.server.asking import accepts
 from tests.tool_doubles import FakeTool, fake
 from tests.tools.script_gateway import scripts
+from tests.tools.script_process import script_process
 
 pytestmark = pytest.mark.anyio
 SCRIPT = "await looks(n=1)\nprint('looked')\nawait changes(n=2)\nawait looks(n=3)\n'end'"
@@ -38,20 +33,8 @@ def tools() -> tuple[FakeTool, FakeTool]:
 
 @asynccontextmanager
 async def process(folder: Path, *served: FakeTool) -> AsyncGenerator[Client]:
-    """One of several processes that serve the same state directory over HTTP, as far as it knows; and a client."""
-    gateway = Gateway(
-        Settings.model_validate({"workspace": [folder], "catalog": {"toolsets": ["code"]}}),
-        approval=Approval.ELICIT,
-        state=StateDirectory(folder / "state"),
-    )
-    for tool in served:
-        gateway.registry.register(tool)
-    adapter = Adapter(gateway, "http")
-    async with gateway.running(), anyio.create_task_group() as group:
-        await group.start(adapter.run)
-        async with Client(adapter.server, mode="2026-07-28", elicitation_callback=accepts(decision=DENY)) as client:
-            yield client
-        group.cancel_scope.cancel()
+    async with script_process(folder, *served) as (client, _):
+        yield client
 
 
 async def begin(client: Client, script: str = SCRIPT) -> types.InputRequiredResult:

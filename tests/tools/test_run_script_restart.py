@@ -17,19 +17,14 @@ from mcp.shared.exceptions import MCPError
 
 from goat_mcp.calls.approvals.record import Verdict
 from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
-from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.processes.computing.script_journal import MAX_KEPT_CHARS, AskedCall, CallOutcome, ScriptJournal
-from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings.settings import Settings
-from goat_mcp.state.directory import StateDirectory
-from tests.server.asking import accepts
 from tests.tool_doubles import FakeTool, fake
+from tests.tools.script_process import NOTHING, script_process
 
 pytestmark = pytest.mark.anyio
 YES = types.ElicitResult(action="accept", content={"decision": ALLOW_ONCE})
-NOTHING: Mapping[str, Any] = {}
 NO = types.ElicitResult(action="accept", content={"decision": DENY})
 
 
@@ -75,19 +70,8 @@ class Process:
 @asynccontextmanager
 async def process(folder: Path, settings: Mapping[str, Any] = NOTHING, **looks: Any) -> AsyncGenerator[Process]:
     served = fake("looks", SideEffect.READ_ONLY, **looks), fake("changes", SideEffect.MUTATING)
-    gateway = Gateway(
-        Settings.model_validate({"workspace": [folder], "catalog": {"toolsets": ["code"]}, **settings}),
-        approval=Approval.ELICIT,
-        state=StateDirectory(folder / "state"),
-    )
-    for tool in served:
-        gateway.registry.register(tool)
-    adapter = Adapter(gateway, "http")
-    async with gateway.running(), anyio.create_task_group() as group:
-        await group.start(adapter.run)
-        async with Client(adapter.server, mode="2026-07-28", elicitation_callback=accepts(decision=DENY)) as client:
-            yield Process(client, gateway, *served)
-        group.cancel_scope.cancel()
+    async with script_process(folder, *served, settings=settings) as (client, gateway):
+        yield Process(client, gateway, *served)
 
 
 @asynccontextmanager

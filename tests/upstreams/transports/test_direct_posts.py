@@ -298,6 +298,22 @@ async def test_a_response_is_read_to_its_end_after_its_answer_for_nobody_waits_f
     assert (was_closed, body.read) == (False, [b": the end\n\n"])
 
 
+JUNK = [[b"data: \xff\xfe\n\n"], [b"id: \xff\nretry: x\ndata: " + b"x" * 2000 + b"\n\n"], [b"\xff"]]
+
+
+@pytest.mark.parametrize("rest", JUNK)
+async def test_what_comes_after_an_answer_harms_no_other_call(rest: list[bytes]) -> None:
+    body = Slow(*rest)
+    answers = [httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=body)]
+    async with posts(*answers, stream(events(result(2, "more")))) as (direct, *_):
+        await direct.ask(1, {"name": "echo"}, {})
+        with anyio.fail_after(WAIT_S):
+            await body.is_closed.wait()
+        answer = await direct.ask(2, {"name": "echo"}, {})
+
+    assert isinstance(answer, JSONRPCResponse)
+
+
 @pytest.mark.parametrize("rest", [[], [b"data: {}\n\n", b"data: {}\n\n"]])
 async def test_a_response_that_does_not_end_after_its_answer_is_closed(
     rest: list[bytes], monkeypatch: pytest.MonkeyPatch
